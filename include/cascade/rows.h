@@ -93,6 +93,16 @@ typedef struct cascade_seal_row {
     const char *seal; /* 1-CASCADE_SEAL_MAX bytes */
 } cascade_seal_row;
 
+/* A row that cannot be read: S73. */
+typedef struct cascade_fault {
+    cascade_uuid id;  /* of its cascade; all zero where that is not known */
+    const char *text; /* which row of which table it is, and why; of what stands
+                         there no more than the id */
+} cascade_fault;
+
+typedef cascade_err (*cascade_fault_sink)(void *context,
+                                          const cascade_fault *fault);
+
 #ifdef __cplusplus
 }
 #endif

@@ -12,6 +12,25 @@
  * cascade_store_driver. Each move is atomic: it takes effect whole, or not at
  * all.
  *
+ *   MOVES       | which                                     | where missing
+ *   ------------+-------------------------------------------+----------------
+ *   the core    | open migrate now close                    | the store is not
+ *               | attach renew detach engines remove        | opened: INVALID,
+ *               | claim load receive scan list              | "store x lacks
+ *               | commit submit settle wait wake            | `claim`"
+ *   chain       | key find link sweep                       | store_chain.h
+ *   manage      | pause queues totals schema repair purge   | store_manage.h
+ *               | erase strays                              |
+ *   integrity   | seal seals                                | store_seal.h
+ *   node_txn    | begin finish abandon                      | store_txn.h
+ *
+ * The last four are sub-tables: NULL, or whole. A call that needs one which is
+ * not there is CASCADE_ERR_UNSUPPORTED and names it. Each table says its size:
+ * what is added to it later stands behind it, so that a backend which was built
+ * before goes on working, and lacks that.
+ *
+ * The library checks what it passes on: see CHECKED ABOVE.
+ *
  *                 attach                    detach, or remove by another
  *   (no incarnation) ----> incarnation alive ----> (gone: runs are free)
  *                            |  ^
@@ -252,25 +271,6 @@
  *   `path` is the node_instance_id that the receipt will have: what tells a
  *   repeated request from a new one, before its receipt and after.
  *
- * TRANSACTIONS OF NODES
- *   A transactional node runs inside a transaction on a connection of the
- *   store's, apart from those of its other moves, and is given the connection
- *   itself (`handle`). Its lanes are the last ones of the incarnation:
- *
- *     begin --> open --the function--> finish --> committed
- *                 |                      |\--> nothing took effect: an error
- *                 |                      \---> UNAVAILABLE: settle decides
- *                 \--> abandon
- *
- *   A batch of such a lane cannot be repeated, since what the function wrote is
- *   gone with the transaction. So its outcome is decided by `settle`, which
- *   moves the lane row from number - 1 to number + 1 unless it shows `number`:
- *   the row lock makes it wait for a finish that is under way, and one that
- *   comes later finds the row moved.
- *   Backends without such transactions have native = NULL, and begin, finish
- *   and abandon of theirs answer CASCADE_ERR_UNSUPPORTED. So may settle; then
- *   a commit that is UNAVAILABLE each time for its length is never divided.
- *
  * ERRORS
  *   CASCADE_ERR_UNAVAILABLE  transient: the call may or may not have taken
  *                            effect; repeating the identical call is right
@@ -282,6 +282,27 @@
  *                            where the database itself is gone (SQLite: its
  *                            file was deleted or replaced)
  *   Every error leaves a text by cascade_store_fail().
+ *
+ * CHECKED ABOVE
+ *   By the library, before a move is made: CASCADE_ERR_INVALID, with a text
+ *   that names what was given and the bounds. No backend checks it again.
+ *
+ *     move                        | bounds
+ *     ----------------------------+-------------------------------------------
+ *     attach                      | CASCADE_STORE_LANES_MAX lanes, 1 at least
+ *     claim, load, list, find,    | CASCADE_STORE_PAGE_MAX runs, ids, rows,
+ *     sweep, repair, purge, seal, | paths, roots, ... at most, and 1 at least
+ *     seals                       |
+ *     receive                     | CASCADE_RECEIVE_MAX of all and of each, 1
+ *                                 | at least; but of
+ *                                 | CASCADE_RECEIVE_EXCEPT_MAX
+ *     scan                        | CASCADE_SCAN_MAX, 1 at least; `events` of
+ *                                 | one cascade; `children_only` of one, with
+ *                                 | running_only and without events
+ *     strays                      | a kind that there is; CASCADE_STRAYS_MAX
+ *                                 | ids, 1 at least
+ *     link                        | CASCADE_LINKS_MAX receipts
+ *     submit                      | starts alone
  *
  * THREADS
  *   Every move but `close` may be called by any thread at any time, also at
@@ -299,12 +320,19 @@
 
 #include "cascade/cascade.h"
 #include "cascade/rows.h"
+#include "cascade/store_chain.h"
+#include "cascade/store_manage.h"
+#include "cascade/store_seal.h"
+#include "cascade/store_txn.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-#define CASCADE_STORE_ABI 11
+#define CASCADE_STORE_ABI 12
+
+#define CASCADE_STORE_LANES_MAX 1024
+#define CASCADE_STORE_PAGE_MAX 1000
 
 /* ---- Writing ------------------------------------------------------------ */
 
@@ -456,6 +484,7 @@ typedef struct cascade_claim_result {
                      that queue is paused */
 } cascade_claim_result;
 
+#define CASCADE_RECEIVE_MAX 10000
 #define CASCADE_RECEIVE_EXCEPT_MAX 100
 
 /* Which messages are to be given. */
@@ -463,8 +492,8 @@ typedef struct cascade_receive {
     cascade_uuid engine_id; /* of runs that this one owns */
     cascade_uuid after;     /* of cascades with ids above this one; all zero:
                                from the first */
-    size_t limit;           /* 1-10,000 of them */
-    size_t each;            /* of one cascade: 1-10,000 */
+    size_t limit;           /* 1-CASCADE_RECEIVE_MAX of them */
+    size_t each;            /* of one cascade: 1-CASCADE_RECEIVE_MAX */
     size_t bytes_max; /* it ends behind the message that brings it to so many:
                          S46; 0: whatever they are */
     const cascade_uuid *except; /* none of these cascades */
@@ -493,9 +522,6 @@ typedef cascade_err (*cascade_message_sink)(void *context,
                                             const cascade_message_row *row,
                                             bool repeated);
 
-typedef cascade_err (*cascade_seal_sink)(void *context,
-                                         const cascade_seal_row *row);
-
 /* First every cascade, in the order of ids, and in the same their seals; then
  * executions by (cascade id, function_id); then events by (cascade id,
  * function_id, id); then messages by (cascade id, id). An error of a sink ends
@@ -515,16 +541,6 @@ typedef struct cascade_load_sink {
     cascade_message_sink on_message;
     cascade_seal_sink on_seal;
 } cascade_load_sink;
-
-/* A row that cannot be read: S73. */
-typedef struct cascade_fault {
-    cascade_uuid id;  /* of its cascade; all zero where that is not known */
-    const char *text; /* which row of which table it is, and why; of what stands
-                         there no more than the id */
-} cascade_fault;
-
-typedef cascade_err (*cascade_fault_sink)(void *context,
-                                          const cascade_fault *fault);
 
 #define CASCADE_LIST_FAULTS_MAX 1000
 #define CASCADE_PLACE_MAX 96
@@ -582,106 +598,6 @@ typedef struct cascade_scan {
                          S45; 0: whatever they are */
 } cascade_scan;
 
-/* What runs of a queue there are, and whether it is paused. A queue is listed
- * that has runs, or is paused. */
-typedef struct cascade_queue_row {
-    const char *queue;
-    bool paused;
-    int64_t paused_at_ms; /* CASCADE_TIME_NONE when it is not */
-    const char *about;    /* JSON: who paused it and why, as the caller of
-                             `pause` wrote it; {} when it is not */
-    int64_t owned;        /* runs of incarnations, alive or not */
-    int64_t due;          /* free, with wake_at in the past, and no `needs` */
-    int64_t later;        /* free, with wake_at still to come, and no `needs` */
-    int64_t needing;      /* free, with `needs` */
-    int64_t due_since_ms; /* the earliest wake_at among the due ones;
-                             CASCADE_TIME_NONE without one */
-} cascade_queue_row;
-
-typedef cascade_err (*cascade_queue_sink)(void *context,
-                                          const cascade_queue_row *row);
-
-/* Rows that belong to what may be missing: to a cascade, but for the last two;
- * lanes to an incarnation, and incarnations to their first lane. */
-typedef enum cascade_stray {
-    CASCADE_STRAY_EXECUTIONS = 1,
-    CASCADE_STRAY_EVENTS,
-    CASCADE_STRAY_RUNS,
-    CASCADE_STRAY_MESSAGES, /* the first of them so old; the next claim deletes
-                               what is younger: S20 */
-    CASCADE_STRAY_ERASURES,
-    CASCADE_STRAY_LANES,
-    CASCADE_STRAY_ENGINES
-} cascade_stray;
-
-#define CASCADE_STRAY_MESSAGE_MS 86400000
-#define CASCADE_STRAYS_MAX 1000
-
-#define CASCADE_LINKS_MAX 10000
-
-/* A message that a run has received. */
-typedef struct cascade_receipt {
-    const char *path;
-    int32_t function_id; /* of the execution that has it */
-} cascade_receipt;
-
-/* A run that has continued, and is to be deleted: S44. */
-typedef struct cascade_link {
-    cascade_uuid id;
-    cascade_uuid root;   /* the run that was started: itself, or one before */
-    int32_t run_number;  /* its own, among the runs of that */
-    cascade_uuid next;   /* a later one, */
-    int32_t next_number; /* and the number of that: S43 */
-    const cascade_receipt *receipts;
-    size_t receipt_count; /* 0-CASCADE_LINKS_MAX */
-} cascade_link;
-
-/* Where a path is. */
-typedef struct cascade_found {
-    cascade_uuid id;    /* the cascade that has it; all zero: none has */
-    cascade_uuid root;  /* all zero, or: it is gone, and `id` is the last run of
-                           this one: S43, */
-    int32_t run_number; /* with this number among them */
-} cascade_found;
-
-typedef struct cascade_totals {
-    int64_t running; /* cascades, by status */
-    int64_t completed;
-    int64_t failed;
-    int64_t messages; /* not yet received */
-    int64_t erasing;  /* cascades that are marked: S40 */
-} cascade_totals;
-
-typedef struct cascade_migration_row {
-    int32_t number;
-    const char *name;      /* "001_initial" */
-    int64_t applied_at_ms; /* CASCADE_TIME_NONE: known here, not applied */
-} cascade_migration_row;
-
-typedef cascade_err (*cascade_migration_sink)(void *context,
-                                              const cascade_migration_row *row);
-
-/* ---- Mending ------------------------------------------------------------ */
-
-/* What is to become of a cascade without a run. */
-typedef struct cascade_repair {
-    cascade_row was;       /* as it was read: id, status, fn_id */
-    cascade_status status; /* as it is to be */
-    int32_t fn_id;
-    bool starts;         /* `run` is inserted, owned by nobody */
-    cascade_run_row run; /* queue, priority, wake_at_ms */
-    const char *key;     /* its key, whose current run is at least run_number;
-                            NULL: none */
-    int32_t run_number;
-} cascade_repair;
-
-/* What is to become of a seal: S80. */
-typedef struct cascade_reseal {
-    cascade_uuid cascade_id;
-    const cascade_seal_row *was; /* as it was read; NULL: there was none */
-    const cascade_seal_row *now; /* as it is to be; NULL: it goes */
-} cascade_reseal;
-
 /* ---- Waiting ------------------------------------------------------------ */
 
 /* In and out: a waiter keeps `seen` from one of its waits to the next, so that
@@ -694,17 +610,6 @@ typedef struct cascade_wait_result {
                        once, of another process too; false where only looking
                        finds work */
 } cascade_wait_result;
-
-/* ---- Transactions of nodes ---------------------------------------------- */
-
-#define CASCADE_NATIVE_SQLITE "sqlite3"  /* handle is a sqlite3 * */
-#define CASCADE_NATIVE_POSTGRES "PGconn" /* handle is a PGconn * */
-
-/* An open transaction: between begin and finish or abandon. */
-typedef struct cascade_native {
-    void *handle; /* what the function is given */
-    void *own;    /* the backend's */
-} cascade_native;
 
 /* ---- The moves ---------------------------------------------------------- */
 
@@ -728,13 +633,10 @@ typedef struct cascade_store_config {
 } cascade_store_config;
 
 typedef struct cascade_store_driver {
-    uint32_t abi;        /* CASCADE_STORE_ABI */
-    const char *name;    /* "sqlite" */
-    uint32_t lane_max;   /* lanes that commit independently: 1 for one writer */
-    const char *native;  /* CASCADE_NATIVE_*: what `begin` gives; NULL: no such
-                           transactions */
-    uint32_t native_max; /* of them at once in one handle; 1: all that write
-                            wait for it (S29) */
+    uint32_t abi;      /* CASCADE_STORE_ABI */
+    size_t size;       /* sizeof(cascade_store_driver) */
+    const char *name;  /* "sqlite" */
+    uint32_t lane_max; /* lanes that commit independently: 1 for one writer */
     bool server_clock; /* `now` asks a server, which takes time: starts may use
                           an answer for a second, by the system's own clock */
 
@@ -794,6 +696,19 @@ typedef struct cascade_store_driver {
     cascade_err (*load)(void *self, const cascade_uuid *ids, size_t count,
                         unsigned parts, const cascade_load_sink *sink);
 
+    /* Gives messages, by (cascade id, id): S37. They stay until they are
+     * received: S20. An error of the sink ends the move and is its result. */
+    cascade_err (*receive)(void *self, const cascade_receive *receive,
+                           cascade_message_sink sink, void *context);
+
+    /* Gives one page of rows to on_execution or on_event of the sink: S28. */
+    cascade_err (*scan)(void *self, const cascade_scan *scan,
+                        const cascade_load_sink *sink);
+
+    /* Lists cascades by ascending id: S14. */
+    cascade_err (*list)(void *self, const cascade_query *query,
+                        cascade_list_sink sink, void *context);
+
     /* Commits a batch: S2-S6. `existed[i]` is written for each change i when
      * it returns OK: true for a start whose cascade was there before, and for a
      * CASCADE_RUN_DELETE that has marked it (S39).
@@ -812,87 +727,12 @@ typedef struct cascade_store_driver {
      * S17. CASCADE_ERR_AGAIN where it is brief: S33. */
     cascade_err (*submit)(void *self, const cascade_submission *submission);
 
-    /* Gives messages, by (cascade id, id): S37. They stay until they are
-     * received: S20. An error of the sink ends the move and is its result. */
-    cascade_err (*receive)(void *self, const cascade_receive *receive,
-                           cascade_message_sink sink, void *context);
-
-    /* The number of the current run of a key: 1 where there is no row. */
-    cascade_err (*key)(void *self, const char *user_id, const char *key,
-                       int32_t *run_number);
-
-    /* The cascades that have a message or an execution of these paths, or to
-     * which these lead, 1-1,000: S43, S49. */
-    cascade_err (*find)(void *self, const char *const *paths, size_t count,
-                        cascade_found *found);
-
-    /* Enters what outlives a run: S44. */
-    cascade_err (*link)(void *self, const cascade_link *link);
-
-    /* Looks at `limit` roots, 1-1,000, or at `root` alone where that is not
-     * NULL, and takes up to CASCADE_DELETE_ROWS_MAX rows and one for each root:
-     * S54. `*cursor` tells how far it is, in its own way: all zero at first,
-     * then as the last call left it; `*more`: there may be more. */
-    cascade_err (*sweep)(void *self, const cascade_uuid *root, size_t limit,
-                         cascade_uuid *cursor, bool *more);
-
-    /* Pauses a queue, or resumes it, for claims that come after. `about` is
-     * kept while it is paused. `*changed` tells whether it was otherwise
-     * before; when it was not, nothing is changed. */
-    cascade_err (*pause)(void *self, const char *queue, bool paused,
-                         const char *about, bool *changed);
-
-    /* Lists the queues by name. Reads the runs of all cascades that have not
-     * ended. */
-    cascade_err (*queues)(void *self, cascade_queue_sink sink, void *context);
-
-    /* Counts; reads an index of all cascades. */
-    cascade_err (*totals)(void *self, cascade_totals *totals);
-
-    /* Lists the migrations that this library knows, by number, whether they are
-     * applied or not. Works on a database without any of the tables. */
-    cascade_err (*schema)(void *self, cascade_migration_sink sink,
-                          void *context);
-
-    /* Gives one page of rows to on_execution or on_event of the sink: S28. */
-    cascade_err (*scan)(void *self, const cascade_scan *scan,
-                        const cascade_load_sink *sink);
-
-    /* Sets status and fn_id of cascades, inserts runs, and moves keys on, all
-     * or none of the call: S27. `done[i]` tells for each whether it was.
-     * 1-1,000 at a time. */
-    cascade_err (*repair)(void *self, const cascade_repair *repairs,
-                          size_t count, bool *done);
-
-    /* Deletes those of the cascades (1-1,000) that may be, or marks them: S21,
-     * S26, S39. `*deleted` tells how many. */
-    cascade_err (*purge)(void *self, const cascade_uuid *ids, size_t count,
-                         int64_t updated_before_ms, size_t *deleted);
-
-    /* Takes one piece of what is marked: S41, S42. `engine_id` is the caller's
-     * incarnation, or NULL. `*more`: there may be more for this caller. */
-    cascade_err (*erase)(void *self, const cascade_uuid *engine_id, bool *more);
-
-    /* Looks at `limit` ids, 1-CASCADE_STRAYS_MAX, of what rows of the kind
-     * belong to, above `*cursor`, which is all zero at first, and moves that
-     * on: S75. `*more`: there may be more. */
-    cascade_err (*strays)(void *self, cascade_stray kind, size_t limit,
-                          cascade_uuid *cursor, cascade_fault_sink sink,
-                          void *context, bool *more);
-
-    /* Changes seals, each by itself: S80. `done[i]` tells whether it was.
-     * 1-1,000 at a time. */
-    cascade_err (*seal)(void *self, const cascade_reseal *reseals, size_t count,
-                        bool *done);
-
-    /* Lists up to `limit` seals, 1-1,000, with ids above `after`; NULL: from
-     * the first: S81. */
-    cascade_err (*seals)(void *self, const cascade_uuid *after, size_t limit,
-                         cascade_seal_sink sink, void *context);
-
-    /* Lists cascades by ascending id: S14. */
-    cascade_err (*list)(void *self, const cascade_query *query,
-                        cascade_list_sink sink, void *context);
+    /* Decides a finish or a commit (S53): `*committed`, and where it is false
+     * the lane row shows number + 1 from then on. Repeating it gives the same
+     * answer.
+     * CASCADE_ERR_FENCED, _LOST: S4. */
+    cascade_err (*settle)(void *self, const cascade_uuid *engine_id,
+                          uint32_t lane, int64_t number, bool *committed);
 
     /* Returns when something may have become claimable, when `wake_fd` (an
      * eventfd, not read by the move) is readable, or after `timeout_ms`: S17.
@@ -902,38 +742,6 @@ typedef struct cascade_store_driver {
     cascade_err (*wait)(void *self, int wake_fd, int64_t timeout_ms,
                         cascade_wait_result *result);
 
-    /* Begins a transaction for a node's function, which may use the handle
-     * until finish or abandon. From `limit_ms` on, in real time, its statements
-     * are interrupted where the backend can, and finish answers
-     * CASCADE_ERR_TIMEOUT. */
-    cascade_err (*begin)(void *self, int64_t limit_ms, cascade_native *native);
-
-    /* Writes the batch (one change, with what it starts) into the transaction,
-     * its fence last, and commits: S29 to S32. A lane that shows `number`
-     * already is CASCADE_ERR_LOST. Besides what `commit` answers:
-     * CASCADE_ERR_MISUSE  the function has ended the transaction itself
-     * CASCADE_ERR_TIMEOUT it took longer than its limit
-     * CASCADE_ERR_FAILED  nothing took effect: a statement of the function had
-     *                     failed and left the transaction so, or it has left
-     *                     the handle in no state to commit (results not
-     *                     fetched, the connection lost), or what it wrote
-     *                     cannot be committed (serialization failure,
-     *                     deadlock, deferred constraint)
-     * CASCADE_ERR_UNAVAILABLE: the outcome is not known, see settle. */
-    cascade_err (*finish)(void *self, cascade_native *native,
-                          const cascade_batch *batch, bool *existed);
-
-    /* Rolls it back. CASCADE_ERR_MISUSE where the function had ended the
-     * transaction itself, so that what it wrote may be committed. */
-    cascade_err (*abandon)(void *self, cascade_native *native);
-
-    /* Decides a finish or a commit (S53): `*committed`, and where it is false
-     * the lane row shows number + 1 from then on. Repeating it gives the same
-     * answer.
-     * CASCADE_ERR_FENCED, _LOST: S4. */
-    cascade_err (*settle)(void *self, const cascade_uuid *engine_id,
-                          uint32_t lane, int64_t number, bool *committed);
-
     /* Tells the waiters that something may have become claimable; the engine
      * calls it behind a pause and a repair, too. Coalesced; outside any
      * transaction; losing it only costs a few poll intervals. */
@@ -941,11 +749,18 @@ typedef struct cascade_store_driver {
 
     /* Frees everything. No other move is running. */
     void (*close)(void *self);
+
+    /* What it has besides; NULL: it has not. */
+    const cascade_store_chain *chain;
+    const cascade_store_manage *manage;
+    const cascade_store_integrity *integrity;
+    const cascade_store_node_txn *node_txn;
 } cascade_store_driver;
 
-/* Opens a store on a backend of the caller's own. `driver` stays the caller's
- * and must outlive the store. CASCADE_ERR_INVALID when a move is missing or
- * the abi differs. */
+/* Opens a store on a backend of the caller's own. `driver` is copied, with its
+ * sub-tables; its texts stay the caller's and must outlive the store.
+ * CASCADE_ERR_INVALID when a move is missing, which it names, or the abi
+ * differs. */
 CASCADE_API cascade_err cascade_store_open_driver(
     const cascade_store_driver *driver, const char *url,
     const cascade_store_options *options, cascade_store **store);

@@ -39,6 +39,7 @@
 #include "held/room/suspect.h"
 #include "held/run/drop.h"
 #include "held/run/pause.h"
+#include "store/move.h"
 #include "store/store.h"
 
 #define BURST_MS 50
@@ -160,7 +161,7 @@ claim_some(cascade_engine *engine, size_t limit, bool suspects,
     for (uint32_t i = 0; i < csc_lane_queue_lane_count(engine); i++)
         claim.batches += engine->lanes[i].number;
     pthread_mutex_unlock(&engine->mutex);
-    err = engine->driver->claim(engine->driver_self, &claim, claimed, &result);
+    err = csc_move_claim(engine->store, &claim, claimed, &result);
     if (err != CASCADE_OK) {
         note_unclaimed(engine, err);
         if (suspects)

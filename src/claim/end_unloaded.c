@@ -93,6 +93,7 @@
 #include "held/vital.h"
 #include "query/run_chain.h"
 #include "state/state.h"
+#include "store/move.h"
 
 /* A page of a family: more than is told of it in one commit. */
 #define REST_ROWS (1 + CSC_SLICE_BYTES / CSC_ROW_BYTES)
@@ -272,8 +273,8 @@ load(dismissal *d, bool running_only, unsigned parts)
     }
     if (count == 0)
         return CASCADE_OK;
-    return d->engine->driver->load(d->engine->driver_self, ids, count,
-                                   parts | csc_sealing_part(d->engine), &sink);
+    return csc_move_load(d->engine->store, ids, count,
+                         parts | csc_sealing_part(d->engine), &sink);
 }
 
 /* ---- Deletions in front ------------------------------------------------- */
@@ -317,8 +318,8 @@ read_ends(dismissal *d)
             ids[count++] = d->runs[i]->state.id;
     if (count == 0)
         return CASCADE_OK;
-    return d->engine->driver->load(d->engine->driver_self, ids, count,
-                                   CASCADE_LOAD_ENDS, &sink);
+    return csc_move_load(d->engine->store, ids, count, CASCADE_LOAD_ENDS,
+                         &sink);
 }
 
 static cascade_err
@@ -342,7 +343,7 @@ look_for_children(dismissal *d, const csc_run *run, bool *any)
 
     if (run->state.recorded != CASCADE_ERROR)
         return CASCADE_OK;
-    return d->engine->driver->scan(d->engine->driver_self, &scan, &sink);
+    return csc_move_scan(d->engine->store, &scan, &sink);
 }
 
 /* The deletion is one of its last messages, or of its first ones. */
@@ -436,7 +437,7 @@ read_rest(dismissal *d, csc_run *run)
 
     if (scan.from == 0 || run->state.recorded != CASCADE_ERROR)
         return CASCADE_OK;
-    err = d->engine->driver->scan(d->engine->driver_self, &scan, &sink);
+    err = csc_move_scan(d->engine->store, &scan, &sink);
     note_rest(run);
     return err;
 }

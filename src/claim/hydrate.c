@@ -47,6 +47,7 @@
 #include "held/vital.h"
 #include "state/reset_plan.h"
 #include "state/state.h"
+#include "store/move.h"
 #include "store/store.h"
 
 #define RETRY_MS 200
@@ -230,15 +231,14 @@ load_all(loading *l)
 
     for (size_t i = 0; i < l->count; i++)
         ids[i] = l->wanted[i].claimed.cascade_id;
-    err = l->engine->driver->load(l->engine->driver_self, ids, count,
-                                  parts | CASCADE_LOAD_MESSAGES, &sink);
+    err = csc_move_load(l->engine->store, ids, count,
+                        parts | CASCADE_LOAD_MESSAGES, &sink);
     if (err == CASCADE_OK)
         count = find_again(l, ids);
     while (err == CASCADE_OK && count > 0) {
         l->executions = 0;
         l->bytes = 0;
-        err = l->engine->driver->load(l->engine->driver_self, ids, count, parts,
-                                      &sink);
+        err = csc_move_load(l->engine->store, ids, count, parts, &sink);
         if (err == CASCADE_OK)
             count = find_again(l, ids);
     }

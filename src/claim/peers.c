@@ -35,6 +35,7 @@
 #include "held/erasure_due.h"
 #include "held/incarnation.h"
 #include "held/wakeup.h"
+#include "store/move.h"
 #include "store/store.h"
 
 #define FREE_PORTION 1000 /* runs freed by one call */
@@ -134,8 +135,8 @@ static void
 remove_dead(cascade_engine *engine, const look *l)
 {
     size_t freed = 0;
-    cascade_err err = engine->driver->remove(
-        engine->driver_self, l->dead, l->dead_count, FREE_PORTION, &freed);
+    cascade_err err = csc_move_remove(engine->store, l->dead, l->dead_count,
+                                      FREE_PORTION, &freed);
 
     if (err != CASCADE_OK)
         csc_log_add(&engine->store->log, CASCADE_LOG_WARNING,
@@ -151,7 +152,7 @@ remove_dead(cascade_engine *engine, const look *l)
     }
     pthread_mutex_unlock(&engine->mutex);
     if (freed > 0)
-        (void)engine->driver->wake(engine->driver_self);
+        (void)csc_move_wake(engine->store);
 }
 
 /* Who wakes us may have attached: looked at then, but not at every wake. */
@@ -175,8 +176,8 @@ void
 csc_peers_look(cascade_engine *engine)
 {
     look l = {.engine = engine, .lease_ms = INT64_MAX};
-    cascade_err err = engine->driver->engines(engine->driver_self, note_engine,
-                                              &l, &l.orphans);
+    cascade_err err =
+        csc_move_engines(engine->store, note_engine, &l, &l.orphans);
 
     if (err != CASCADE_OK) {
         csc_log_add(&engine->store->log, CASCADE_LOG_WARNING,

@@ -93,6 +93,7 @@
 #include "held/run/run.h"
 #include "held/run/sealing.h"
 #include "state/reset_plan.h"
+#include "store/move.h"
 #include "store/store.h"
 
 #define RECEIVE_MAX 1000 /* messages in one look; */
@@ -573,8 +574,8 @@ csc_receive_look(cascade_engine *engine)
     receive.limit = inbox.rows_max;
     receive.each = each_max(inbox.rows_max);
     receive.bytes_max = inbox.rows_max * RECEIVE_BYTES;
-    err = engine->driver->receive(engine->driver_self, &receive,
-                                  csc_receive_message, &inbox);
+    err =
+        csc_move_receive(engine->store, &receive, csc_receive_message, &inbox);
     took_ns = csc_clock_now_ns(engine) - begun_ns;
     if (err == CASCADE_OK)
         post_all(engine, &inbox, since);

@@ -47,6 +47,7 @@
 #include "held/vital.h"
 #include "state/reset_plan.h"
 #include "state/state.h"
+#include "store/move.h"
 #include "store/store.h"
 
 #define ROUND_MS 5        /* of turns, and the last one of them */
@@ -160,8 +161,7 @@ load(csc_stream *s, unsigned parts)
 {
     cascade_load_sink sink = sink_of(s);
 
-    return s->engine->driver->load(s->engine->driver_self, &s->run->state.id, 1,
-                                   parts, &sink);
+    return csc_move_load(s->engine->store, &s->run->state.id, 1, parts, &sink);
 }
 
 static void
@@ -206,7 +206,7 @@ read_page(csc_stream *s)
     cascade_err err = CASCADE_OK;
 
     s->given = 0;
-    err = s->engine->driver->scan(s->engine->driver_self, &s->scan, &sink);
+    err = csc_move_scan(s->engine->store, &s->scan, &sink);
     if (err != CASCADE_OK || s->given > 0)
         return err;
     if (s->step == STEP_EXECUTIONS)

@@ -56,6 +56,7 @@
 #include "query/run_chain.h"
 #include "query/wait.h"
 #include "state/full_output.h"
+#include "store/move.h"
 #include "store/store.h"
 
 #define ROUND_MS 1 /* between two looks whether it was received */
@@ -91,8 +92,7 @@ look(cascade_store *store, const cascade_uuid *id, bool *waits)
                               .on_message = note_message};
 
     *waits = false;
-    return store->driver->load(store->self, id, 1, CASCADE_LOAD_MESSAGES,
-                               &sink);
+    return csc_move_load(store, id, 1, CASCADE_LOAD_MESSAGES, &sink);
 }
 
 /* Polls an engine of our own until the messages are received. */
@@ -170,7 +170,7 @@ csc_command_is_alone(cascade_store *store)
 
     if (csc_store_is_within(store))
         return false; /* the message takes effect later, if at all */
-    err = store->driver->engines(store->self, note_alive, &alive, NULL);
+    err = csc_move_engines(store, note_alive, &alive, NULL);
     return err == CASCADE_OK && !alive;
 }
 
@@ -384,7 +384,7 @@ look_for_receipt(call *c)
     do {
         c->seen = 0;
         scan.from = c->from;
-        err = c->store->driver->scan(c->store->self, &scan, &sink);
+        err = csc_move_scan(c->store, &scan, &sink);
     } while (err == CASCADE_OK && c->seen == LOOK_PAGE && !c->received);
     return err;
 }

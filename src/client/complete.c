@@ -45,6 +45,7 @@
 #include "client/submit.h"
 #include "query/wait.h"
 #include "state/full_output.h"
+#include "store/move.h"
 #include "store/store.h"
 
 #define BYTES_MAX ((size_t)4 * 1024 * 1024)
@@ -94,8 +95,7 @@ look(cascade_store *store, const cascade_uuid *id, const char *path,
     cascade_err err = CASCADE_OK;
 
     *seen = (sight){.path = path};
-    err =
-        store->driver->load(store->self, id, 1, CASCADE_LOAD_EXECUTIONS, &sink);
+    err = csc_move_load(store, id, 1, CASCADE_LOAD_EXECUTIONS, &sink);
     if (err != CASCADE_OK || seen->there)
         return err;
     return csc_fail(CASCADE_ERR_NOT_FOUND,
@@ -290,8 +290,7 @@ look_pending(cascade_store *store, const cascade_uuid *id, const char *path,
     cascade_load_sink sink = {.context = &seen,
                               .on_cascade = csc_get_pass,
                               .on_message = note_pending};
-    cascade_err err =
-        store->driver->load(store->self, id, 1, CASCADE_LOAD_MESSAGES, &sink);
+    cascade_err err = csc_move_load(store, id, 1, CASCADE_LOAD_MESSAGES, &sink);
 
     if (err != CASCADE_OK)
         return csc_fail(CASCADE_ERR_OUTCOME_UNKNOWN,

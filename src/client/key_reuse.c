@@ -17,6 +17,7 @@
 #include "client/command.h"
 #include "query/execution_info.h"
 #include "query/run_chain.h"
+#include "store/move.h"
 #include "store/store.h"
 
 cascade_err
@@ -35,8 +36,7 @@ static cascade_err
 read_current(cascade_store *store, const char *user_id, const char *key,
              cascade_reuse reuse, csc_key_run *run)
 {
-    cascade_err err =
-        store->driver->key(store->self, user_id, key, &run->number);
+    cascade_err err = csc_move_key(store, user_id, key, &run->number);
 
     run->status = CASCADE_RUNNING;
     run->updated_at_ms = 0;
@@ -60,7 +60,7 @@ has_continued(cascade_store *store, const char *user_id, const char *key,
 
     *continued = false;
     if (run->status == CASCADE_COMPLETED)
-        err = store->driver->key(store->self, user_id, key, &number);
+        err = csc_move_key(store, user_id, key, &number);
     if (err != CASCADE_OK || number == run->number)
         return err;
     err = csc_run_chain_next(store, &run->id, &next);

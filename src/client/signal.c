@@ -41,6 +41,7 @@
 #include "client/submit.h"
 #include "query/link.h"
 #include "query/run_chain.h"
+#include "store/move.h"
 #include "store/store.h"
 
 static cascade_err
@@ -184,7 +185,7 @@ find_key(cascade_store *store, const char *user_id, const char *key,
     if (err == CASCADE_OK)
         err = csc_check_text("key", key);
     if (err == CASCADE_OK)
-        err = store->driver->key(store->self, user_id, key, &run_number);
+        err = csc_move_key(store, user_id, key, &run_number);
     if (err != CASCADE_OK)
         return err;
     *id = csc_uuid_v8(user_id, key, run_number);

@@ -62,6 +62,7 @@
 #include "held/wakeup.h"
 #include "query/link.h"
 #include "query/run_chain.h"
+#include "store/move.h"
 #include "store/store.h"
 
 #define START_MANY_MAX 10000
@@ -219,7 +220,7 @@ ask_now(const cascade_store *store, place *here)
     cascade_err err = CASCADE_OK;
 
     if (!here->exact)
-        err = store->driver->now(store->self, &here->now_ms);
+        err = csc_move_now(store, &here->now_ms);
     here->exact = err == CASCADE_OK;
     return err;
 }
@@ -236,6 +237,8 @@ make_change(cascade_store *store, const cascade_start_spec *spec, place *here,
     cascade_start_options options = {0};
     cascade_err err = check_options(spec->options, &options);
 
+    if (err == CASCADE_OK && options.key != NULL)
+        err = csc_move_check_keys(store);
     if (err == CASCADE_OK && options.reuse == CASCADE_REUSE_TERMINATE)
         err = csc_store_refuse_within(store, "start with "
                                              "CASCADE_REUSE_TERMINATE");

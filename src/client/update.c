@@ -36,6 +36,7 @@
 #include "state/full_output.h"
 #include "state/state.h"
 #include "state/supersede.h"
+#include "store/move.h"
 #include "store/store.h"
 
 #define TIMEOUT_MS 10000
@@ -229,8 +230,8 @@ look_all(call *c)
     while (again && err == CASCADE_OK) {
         c->there = false;
         c->next = (cascade_uuid){{0}};
-        err = c->store->driver->load(c->store->self, &c->run, 1,
-                                     CASCADE_LOAD_EXECUTIONS, &sink);
+        err =
+            csc_move_load(c->store, &c->run, 1, CASCADE_LOAD_EXECUTIONS, &sink);
         again = c->answer == NULL && !csc_uuid_is_nil(&c->next);
         if (again) {
             c->run = c->next;
@@ -409,9 +410,8 @@ query(cascade_store *store, const cascade_uuid *id, search *s)
                               .on_cascade = csc_get_pass,
                               .on_execution = note_course,
                               .on_event = on_event};
-    cascade_err err = store->driver->load(
-        store->self, id, 1, CASCADE_LOAD_EXECUTIONS | CASCADE_LOAD_EVENTS,
-        &sink);
+    cascade_err err = csc_move_load(
+        store, id, 1, CASCADE_LOAD_EXECUTIONS | CASCADE_LOAD_EVENTS, &sink);
 
     csc_supersede_fini(&s->course);
     return err;

@@ -34,6 +34,7 @@
 #include "held/wakeup.h"
 #include "state/kind.h"
 #include "state/state.h"
+#include "store/move.h"
 #include "store/store.h"
 
 static void
@@ -385,5 +386,5 @@ csc_apply_batch(csc_lane *lane)
     wake_waiters(woken);
     tell_watchers(lane, from, count);
     if (left)
-        (void)engine->driver->wake(engine->driver_self);
+        (void)csc_move_wake(engine->store);
 }

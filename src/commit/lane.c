@@ -108,6 +108,7 @@
 #include "held/run/run.h"
 #include "held/vital.h"
 #include "held/wakeup.h"
+#include "store/move.h"
 #include "store/store.h"
 
 #define BIRTHS_MAX 4000 /* in one batch, and those of one run more */
@@ -333,8 +334,7 @@ commit_slice(csc_lane *lane)
                            .changes = &lane->changes[first->first]};
 
     batch.change_count = last->first + last->count - first->first;
-    return engine->driver->commit(engine->driver_self, &batch,
-                                  &lane->existed[first->first]);
+    return csc_move_commit(engine->store, &batch, &lane->existed[first->first]);
 }
 
 /* Items whose rows could not even be built are refused before the store is
@@ -400,8 +400,8 @@ settle_number(csc_lane *lane)
     cascade_engine *engine = lane->engine;
     bool committed = false;
     cascade_err err =
-        engine->driver->settle(engine->driver_self, &engine->incarnation.id,
-                               lane->index, lane->number + 1, &committed);
+        csc_move_settle(engine->store, &engine->incarnation.id, lane->index,
+                        lane->number + 1, &committed);
 
     if (err == CASCADE_ERR_FENCED || err == CASCADE_ERR_LOST) {
         csc_outcome_lose(lane, err);

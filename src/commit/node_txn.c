@@ -36,6 +36,7 @@
 #include "held/vital.h"
 #include "held/wakeup.h"
 #include "state/state.h"
+#include "store/move.h"
 #include "store/store.h"
 
 /* Nothing transactional begins for a moment. */
@@ -92,8 +93,8 @@ begin(csc_lane *lane, const csc_node_def *def)
 {
     cascade_engine *engine = lane->engine;
     csc_error_kept kept;
-    cascade_err err = engine->driver->begin(
-        engine->driver_self, def->transaction_ms, &lane->transaction);
+    cascade_err err =
+        csc_move_begin(engine->store, def->transaction_ms, &lane->transaction);
 
     if (err != CASCADE_OK)
         return err;
@@ -101,7 +102,7 @@ begin(csc_lane *lane, const csc_node_def *def)
     if (err == CASCADE_OK)
         return CASCADE_OK;
     csc_error_keep(&kept, err);
-    (void)engine->driver->abandon(engine->driver_self, &lane->transaction);
+    (void)csc_move_abandon(engine->store, &lane->transaction);
     return csc_error_restore(&kept);
 }
 
@@ -156,7 +157,7 @@ roll_back(csc_lane *lane)
     cascade_err err = CASCADE_OK;
 
     if (lane->open)
-        err = engine->driver->abandon(engine->driver_self, &lane->transaction);
+        err = csc_move_abandon(engine->store, &lane->transaction);
     lane->open = false;
     return err;
 }
@@ -282,7 +283,7 @@ apply(csc_lane *lane)
     if (!lane->guest_used)
         return;
     csc_wakeup_tell_all(engine->store);
-    (void)engine->driver->wake(engine->driver_self);
+    (void)csc_move_wake(engine->store);
 }
 
 /* The lane row shows number + 1 now. */
@@ -308,8 +309,8 @@ csc_node_txn_settle(csc_lane *lane)
     cascade_err err = CASCADE_OK;
 
     csc_vital_sign(&lane->vital);
-    err = engine->driver->settle(engine->driver_self, &engine->incarnation.id,
-                                 lane->index, lane->number + 1, &committed);
+    err = csc_move_settle(engine->store, &engine->incarnation.id, lane->index,
+                          lane->number + 1, &committed);
 
     if (err == CASCADE_OK && committed)
         apply(lane);
@@ -332,8 +333,8 @@ finish(csc_lane *lane)
                            .change_count = lane->items[0].count};
 
     lane->open = false;
-    return engine->driver->finish(engine->driver_self, &lane->transaction,
-                                  &batch, lane->existed);
+    return csc_move_finish(engine->store, &lane->transaction, &batch,
+                           lane->existed);
 }
 
 /* Rolls back; the thread's text goes on saying why. */

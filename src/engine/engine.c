@@ -48,6 +48,7 @@
 #include "held/wakeup.h"
 #include "node/worker.h"
 #include "state/state.h"
+#include "store/move.h"
 #include "store/store.h"
 
 #define CLOSE_TIMEOUT_MS 10000
@@ -303,7 +304,7 @@ drain(cascade_engine *engine, int64_t end_ms)
 static void
 detach(cascade_engine *engine, const cascade_uuid *id)
 {
-    if (engine->driver->detach(engine->driver_self, id) != CASCADE_OK)
+    if (csc_move_detach(engine->store, id) != CASCADE_OK)
         csc_log_add(&engine->store->log, CASCADE_LOG_WARNING,
                     "detaching failed; the lease will run out: %s",
                     cascade_errmsg());
@@ -337,7 +338,7 @@ release(cascade_engine *engine)
         detach(engine, &engine->incarnation.id);
     if (engine->incarnation.has_dead_id)
         detach(engine, &engine->incarnation.dead_id);
-    (void)engine->driver->wake(engine->driver_self);
+    (void)csc_move_wake(engine->store);
     csc_log_queue_tell(engine);
     pthread_mutex_lock(&engine->mutex);
     engine->txn.put_off = false;

@@ -25,6 +25,7 @@
 #include "held/engine_state.h"
 #include "held/erasure_due.h"
 #include "held/incarnation.h"
+#include "store/move.h"
 #include "store/store.h"
 
 #define LOOK_MS 60000 /* for what others have marked, and left */
@@ -76,8 +77,7 @@ csc_erasure_round(cascade_engine *engine)
 
     if (!begin(engine, begun_ns))
         return;
-    err = engine->driver->erase(engine->driver_self, &engine->incarnation.id,
-                                &more);
+    err = csc_move_erase(engine->store, &engine->incarnation.id, &more);
     if (err != CASCADE_OK)
         csc_log_add(&engine->store->log, CASCADE_LOG_WARNING,
                     "erasing what was deleted failed: %s", cascade_errmsg());

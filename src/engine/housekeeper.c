@@ -72,6 +72,7 @@
 #include "held/vital.h"
 #include "held/wakeup.h"
 #include "query/capabilities.h"
+#include "store/move.h"
 #include "store/store.h"
 
 #define ATTACH_BACKOFF_MS 50
@@ -113,7 +114,7 @@ insert(const cascade_engine *engine, const cascade_uuid *id)
 
     if (text == NULL)
         return csc_fail_memory();
-    err = engine->driver->attach(engine->driver_self, &incarnation);
+    err = csc_move_attach(engine->store, &incarnation);
     csc_mem_free(text);
     return err;
 }
@@ -151,8 +152,7 @@ announce(cascade_engine *engine)
 {
     if (engine->house->announced)
         return;
-    engine->house->announced =
-        engine->driver->wake(engine->driver_self) == CASCADE_OK;
+    engine->house->announced = csc_move_wake(engine->store) == CASCADE_OK;
     if (!engine->house->announced)
         csc_log_queue_add_failure(engine, "waking other engines");
 }
@@ -165,8 +165,7 @@ csc_housekeeper_attach(cascade_engine *engine)
     cascade_err err = csc_clock_sync(engine);
 
     if (err == CASCADE_OK && engine->incarnation.has_dead_id) {
-        err = engine->driver->detach(engine->driver_self,
-                                     &engine->incarnation.dead_id);
+        err = csc_move_detach(engine->store, &engine->incarnation.dead_id);
         engine->incarnation.has_dead_id = err != CASCADE_OK;
     }
     if (err != CASCADE_OK)

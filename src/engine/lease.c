@@ -34,6 +34,7 @@
 #include "held/run/ready_queue.h"
 #include "held/vital.h"
 #include "held/wakeup.h"
+#include "store/move.h"
 
 #define RETRY_MS 100
 #define LATE_SHARE 8 /* of a lease: how late the housekeeper may be */
@@ -181,8 +182,7 @@ csc_lease_renew(cascade_engine *engine)
 
     if (!is_due(engine, &id))
         return;
-    err = engine->driver->renew(engine->driver_self, &id,
-                                engine->options.lease_ms, &now_ms);
+    err = csc_move_renew(engine->store, &id, engine->options.lease_ms, &now_ms);
     pthread_mutex_lock(&engine->mutex);
     if (err == CASCADE_OK)
         csc_clock_note_now(engine, sent_ns, now_ms);

@@ -275,8 +275,8 @@ init_lanes(cascade_engine *engine)
 {
     uint32_t count = engine->options.lane_count;
 
-    if (count > engine->driver->lane_max)
-        count = engine->driver->lane_max;
+    if (count > engine->store->driver->lane_max)
+        count = engine->store->driver->lane_max;
     for (uint32_t i = 0; i < count; i++) {
         cascade_err err = csc_lock_init_cond(&engine->lanes[i].cond);
 
@@ -370,8 +370,6 @@ create_engine(cascade_store *store, const cascade_engine_options *options,
         return csc_fail_memory();
     csc_origin_mark(&engine->origin);
     engine->store = store;
-    engine->driver = store->driver;
-    engine->driver_self = store->self;
     engine->options = *options;
     engine->wakeup.house_fd = -1;
     engine->wakeup.poll_fd = -1;
@@ -396,7 +394,7 @@ create_engine(cascade_store *store, const cascade_engine_options *options,
 static cascade_err
 check_guest(const cascade_store *store, cascade_mode mode)
 {
-    const char *native = store->driver->native;
+    const char *native = csc_driver_native(store->driver);
 
     if (store->guest == NULL)
         return CASCADE_OK;

@@ -20,6 +20,7 @@
 #include "held/node_def.h"
 #include "held/run/time_limit.h"
 #include "node/node.h"
+#include "store/store.h"
 
 /* How long a transaction on PostgreSQL may be open: by default, at most. */
 #define TRANSACTION_MS INT64_C(60000)
@@ -144,7 +145,7 @@ static cascade_err
 check_transaction(const cascade_engine *engine, const char *name,
                   const cascade_node_options *options, csc_node_def *node)
 {
-    const char *native = engine->driver->native;
+    const char *native = csc_driver_native(engine->store->driver);
     bool alone = native != NULL && strcmp(native, CASCADE_NATIVE_SQLITE) == 0;
     int64_t lease_ms = engine->options.lease_ms;
     int64_t max_ms = alone ? lease_ms / 2 : TRANSACTION_MAX_MS;
@@ -163,7 +164,7 @@ check_transaction(const cascade_engine *engine, const char *name,
                         "node %s: the %s store has no transactions of nodes; "
                         "use SQLite or PostgreSQL, or register it without "
                         "`transactional`",
-                        name, engine->driver->name);
+                        name, engine->store->driver->name);
     if (options->heartbeat_timeout_ms != 0)
         return csc_fail(CASCADE_ERR_INVALID,
                         "node %s: a transactional node has no heartbeats; give "

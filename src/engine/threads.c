@@ -34,6 +34,7 @@
 #include "held/run/time_limit.h"
 #include "held/wakeup.h"
 #include "node/worker.h"
+#include "store/move.h"
 
 #define RETRY_MS 100 /* when the store cannot wait */
 #define JOIN_POLL_MS 10
@@ -81,8 +82,8 @@ wait_for_work(cascade_engine *engine, int64_t wait_ms)
     cascade_err err = CASCADE_OK;
 
     if (waits)
-        err = engine->driver->wait(engine->driver_self, engine->wakeup.house_fd,
-                                   wait_ms, &result);
+        err = csc_move_wait(engine->store, engine->wakeup.house_fd, wait_ms,
+                            &result);
     if (err != CASCADE_OK)
         (void)poll(&fd, 1, wait_ms < RETRY_MS ? (int)wait_ms : RETRY_MS);
     engine->threads->seen = result.seen;

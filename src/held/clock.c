@@ -9,6 +9,7 @@
 #include "cascade/cascade.h"
 #include "held/engine_state.h"
 #include "held/log_queue.h"
+#include "store/move.h"
 #include "store/store.h"
 
 #define RETRY_MS 100
@@ -60,7 +61,7 @@ csc_clock_sync(cascade_engine *engine)
 {
     int64_t asked_ns = csc_clock_now_ns(engine);
     int64_t now_ms = 0;
-    cascade_err err = engine->driver->now(engine->driver_self, &now_ms);
+    cascade_err err = csc_move_now(engine->store, &now_ms);
 
     if (err != CASCADE_OK) {
         csc_log_queue_add_failure(engine, "reading the store's clock");

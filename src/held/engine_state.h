@@ -105,8 +105,6 @@ typedef struct csc_sequel {
 struct cascade_engine {
     csc_origin origin;
     cascade_store *store;
-    const cascade_store_driver *driver;
-    void *driver_self;
     cascade_engine_options options; /* with defaults applied, texts copied */
     char **queues;
     bool *queues_paused; /* beside `queues`: as the last claim told */

@@ -12,6 +12,7 @@
 #include "base/origin.h"
 #include "cascade/cascade.h"
 #include "held/engine_state.h"
+#include "store/move.h"
 #include "store/store.h"
 
 void
@@ -109,6 +110,6 @@ cascade_wake(cascade_store *store)
     if (store == NULL)
         return csc_fail(CASCADE_ERR_INVALID, "cascade_wake: store is NULL");
     csc_wakeup_tell_all(store);
-    err = store->driver->wake(store->self);
+    err = csc_move_wake(store);
     return err == CASCADE_OK ? csc_ok() : err;
 }

@@ -45,6 +45,7 @@
 #include "state/kind.h"
 #include "state/start_record.h"
 #include "state/state.h"
+#include "store/move.h"
 #include "store/store.h"
 
 #define PAGE CSC_AUDIT_GROUP_MAX
@@ -362,7 +363,7 @@ look_at_key(adopter *a, const char *user_id, const csc_meta *meta,
     own = csc_uuid_v8(user_id, meta->key, meta->run_number);
     if (!csc_uuid_equal(&own, id))
         return CASCADE_OK;
-    err = a->store->driver->key(a->store->self, user_id, meta->key, &current);
+    err = csc_move_key(a->store, user_id, meta->key, &current);
     *behind = err == CASCADE_OK && current < meta->run_number;
     return err;
 }
@@ -496,7 +497,7 @@ look_at_ended(adopter *a, const target *t)
 
     if (t->row.status == CASCADE_ERROR)
         return CASCADE_OK; /* what was RUNNING has ended with it */
-    err = a->store->driver->scan(a->store->self, &scan, &sink);
+    err = csc_move_scan(a->store, &scan, &sink);
     if (err != CASCADE_OK || running == INT32_MIN)
         return err;
     a->report->unknown++;
@@ -569,7 +570,7 @@ static void
 tell_engines(cascade_store *store)
 {
     csc_wakeup_tell_all(store);
-    (void)store->driver->wake(store->self);
+    (void)csc_move_wake(store);
 }
 
 static cascade_err
@@ -590,8 +591,7 @@ make_repairs(adopter *a)
                         "adopt: the store has integrity, and a cascade that is "
                         "repaired would lose its seal: nothing was changed; a "
                         "dry run tells what it would be");
-    err = a->store->driver->repair(a->store->self, a->repairs, a->repair_count,
-                                   done);
+    err = csc_move_repair(a->store, a->repairs, a->repair_count, done);
     for (size_t i = 0; i < a->repair_count && err == CASCADE_OK; i++)
         a->report->repaired += done[i];
     if (a->report->repaired > before)
@@ -662,12 +662,12 @@ adopt_all(adopter *a)
                            .limit = PAGE,
                            .on_fault = note_fault,
                            .place = &place};
-    cascade_err err = a->store->driver->now(a->store->self, &a->now_ms);
+    cascade_err err = csc_move_now(a->store, &a->now_ms);
 
     while (err == CASCADE_OK) {
         size_t listed = 0;
 
-        err = a->store->driver->list(a->store->self, &query, note_target, a);
+        err = csc_move_list(a->store, &query, note_target, a);
         listed = a->count;
         if (listed > 0)
             after = a->targets[listed - 1].row.id;

@@ -35,6 +35,7 @@
 #include "query/execution_info.h"
 #include "query/link.h"
 #include "state/start_record.h"
+#include "store/move.h"
 #include "store/store.h"
 
 /* ---- Export ------------------------------------------------------------- */
@@ -51,8 +52,8 @@ load_document(cascade_store *store, const cascade_uuid *id,
         .on_message = csc_document_write_message,
     };
     char text[CASCADE_UUID_TEXT_SIZE];
-    cascade_err err = store->driver->load(
-        store->self, id, 1,
+    cascade_err err = csc_move_load(
+        store, id, 1,
         CASCADE_LOAD_EXECUTIONS | CASCADE_LOAD_EVENTS | CASCADE_LOAD_MESSAGES,
         &sink);
 
@@ -108,8 +109,7 @@ choose_key(cascade_store *store, const csc_meta *meta, cascade_change *change)
 
     if (meta->key == NULL || meta->run_number == 1)
         return CASCADE_OK; /* a key without a row is at its first run */
-    err = store->driver->key(store->self, change->cascade.user_id, meta->key,
-                             &current);
+    err = csc_move_key(store, change->cascade.user_id, meta->key, &current);
     if (err != CASCADE_OK || current >= meta->run_number)
         return err;
     if (current < meta->run_number - 1)
@@ -172,8 +172,8 @@ check_existed(cascade_store *store, const cascade_change *change,
     if (err != CASCADE_OK && !started->existed)
         return CASCADE_OK; /* as it was told */
     if (err == CASCADE_OK && !there && change->key != NULL)
-        err = store->driver->key(store->self, change->cascade.user_id,
-                                 change->key, &current);
+        err =
+            csc_move_key(store, change->cascade.user_id, change->key, &current);
     if (err != CASCADE_OK || there)
         return err;
     if (change->key == NULL || current < change->run_number)
@@ -190,7 +190,7 @@ start(cascade_store *store, csc_document *document, const csc_meta *meta,
     cascade_change change;
     cascade_started made = {document->cascade.id, false};
     int64_t now_ms = 0;
-    cascade_err err = store->driver->now(store->self, &now_ms);
+    cascade_err err = csc_move_now(store, &now_ms);
 
     if (err != CASCADE_OK)
         return err;

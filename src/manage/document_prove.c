@@ -29,6 +29,7 @@
 #include "state/full_output.h"
 #include "state/kind.h"
 #include "state/start_record.h"
+#include "store/move.h"
 #include "store/store.h"
 
 #define RUNS_MAX 100000 /* that are gone through for one id */
@@ -163,7 +164,7 @@ find_child(cascade_store *store, const cascade_uuid *parent, search *s)
 
     do {
         s->count = 0;
-        err = store->driver->scan(store->self, &scan, &sink);
+        err = csc_move_scan(store, &scan, &sink);
         scan.from = s->last < INT32_MAX ? s->last + 1 : s->last;
     } while (err == CASCADE_OK && s->count > 0 && !s->found &&
              s->last < INT32_MAX);

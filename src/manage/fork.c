@@ -34,6 +34,7 @@
 #include "state/full_output.h"
 #include "state/reset_plan.h"
 #include "state/start_record.h"
+#include "store/move.h"
 #include "store/store.h"
 
 #define PAST_BYTES_MAX ((size_t)64 * 1024 * 1024)
@@ -151,9 +152,9 @@ read_all(call *c)
                               .on_cascade = keep_cascade,
                               .on_execution = keep_execution,
                               .on_event = keep_event};
-    cascade_err err = c->store->driver->load(
-        c->store->self, &c->origin, 1,
-        CASCADE_LOAD_EXECUTIONS | CASCADE_LOAD_EVENTS, &sink);
+    cascade_err err =
+        csc_move_load(c->store, &c->origin, 1,
+                      CASCADE_LOAD_EXECUTIONS | CASCADE_LOAD_EVENTS, &sink);
 
     if (err == CASCADE_OK && c->user_id == NULL)
         err = csc_fail(CASCADE_ERR_NOT_FOUND, "fork: there is no such cascade");

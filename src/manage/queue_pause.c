@@ -18,6 +18,7 @@
 #include "cascade/cascade.h"
 #include "client/command.h"
 #include "held/wakeup.h"
+#include "store/move.h"
 #include "store/store.h"
 
 /* {"by":...,"reason":...,"request":...}, each where it is so. */
@@ -51,13 +52,12 @@ static cascade_err
 pause_queue(cascade_store *store, const char *queue, bool paused,
             const char *about, bool *changed)
 {
-    cascade_err err =
-        store->driver->pause(store->self, queue, paused, about, changed);
+    cascade_err err = csc_move_pause(store, queue, paused, about, changed);
 
     if (err != CASCADE_OK || !*changed)
         return err;
     csc_wakeup_tell_all(store);
-    (void)store->driver->wake(store->self);
+    (void)csc_move_wake(store);
     return CASCADE_OK;
 }
 

@@ -38,6 +38,7 @@
 #include "query/wait.h"
 #include "state/full_output.h"
 #include "state/start_record.h"
+#include "store/move.h"
 #include "store/store.h"
 
 #define PAGE_MAX 1000
@@ -163,7 +164,7 @@ read_page(call *c, const cascade_uuid *after)
                                  .place = &c->place};
 
     c->count = 0;
-    return c->store->driver->list(c->store->self, &query, add_target, c);
+    return csc_move_list(c->store, &query, add_target, c);
 }
 
 static cascade_err
@@ -213,7 +214,7 @@ is_own_fork(const call *c, const cascade_uuid *id, bool *own)
     cascade_uuid fork;
     cascade_load_sink sink = {.context = &origin, .on_execution = note_origin};
     const cascade_scan scan = {.cascade_id = id, .limit = 1};
-    cascade_err err = c->store->driver->scan(c->store->self, &scan, &sink);
+    cascade_err err = csc_move_scan(c->store, &scan, &sink);
 
     *own = false;
     if (err != CASCADE_OK || csc_uuid_is_nil(&origin))

@@ -30,6 +30,7 @@
 #include "state/full_output.h"
 #include "state/reset_plan.h"
 #include "state/supersede.h"
+#include "store/move.h"
 #include "store/store.h"
 
 static cascade_err
@@ -124,8 +125,7 @@ look(cascade_store *store, const cascade_uuid *id,
             err = csc_fail_memory();
     }
     if (err == CASCADE_OK)
-        err = store->driver->load(store->self, id, 1, CASCADE_LOAD_EXECUTIONS,
-                                  &sink);
+        err = csc_move_load(store, id, 1, CASCADE_LOAD_EXECUTIONS, &sink);
     if (err == CASCADE_OK)
         err = judge(&seen);
     csc_supersede_fini(&seen.course);

@@ -49,9 +49,9 @@ static cascade_err
 give_handle(const cascade_node *node, const char *what, const char *kind,
             void **handle)
 {
-    const cascade_store_driver *driver = node->engine->driver;
+    const cascade_store_driver *driver = node->engine->store->driver;
 
-    if (strcmp(driver->native, kind) != 0)
+    if (strcmp(csc_driver_native(driver), kind) != 0)
         return csc_fail(CASCADE_ERR_UNSUPPORTED,
                         "%s: node %s runs on the %s store, whose transactions "
                         "are of another kind",

@@ -18,6 +18,7 @@
 #include "cascade/manage.h"
 #include "cascade/store.h"
 #include "query/capabilities.h"
+#include "store/move.h"
 #include "store/store.h"
 
 /* ---- Engines ------------------------------------------------------------ */
@@ -80,7 +81,7 @@ csc_engines_read(cascade_store *store, bool brief, cascade_engine_list **list)
     if (made == NULL)
         return csc_fail_memory();
     made->brief = brief;
-    err = store->driver->engines(store->self, add_engine, made, NULL);
+    err = csc_move_engines(store, add_engine, made, NULL);
     if (err != CASCADE_OK) {
         cascade_engine_list_free(made);
         return err;
@@ -175,7 +176,7 @@ cascade_queue_list_load(cascade_store *store, cascade_queue_list **list)
     made = csc_mem_zalloc(1, sizeof(*made));
     if (made == NULL)
         return csc_fail_memory();
-    err = store->driver->queues(store->self, add_queue, made);
+    err = csc_move_queues(store, add_queue, made);
     if (err != CASCADE_OK) {
         cascade_queue_list_free(made);
         return err;
@@ -222,7 +223,7 @@ cascade_counts_load(cascade_store *store, cascade_counts *counts)
         return csc_fail(CASCADE_ERR_INVALID,
                         "counts: give a store, and counts with their size set "
                         "to sizeof(cascade_counts)");
-    err = store->driver->totals(store->self, &totals);
+    err = csc_move_totals(store, &totals);
     if (err != CASCADE_OK)
         return err;
     known = (cascade_counts){.size = counts->size,
@@ -273,7 +274,7 @@ cascade_migration_list(cascade_store *store, cascade_migration *items,
         return CASCADE_ERR_MISUSE;
     if (store == NULL || count == NULL || (items == NULL && room > 0))
         return csc_fail(CASCADE_ERR_INVALID, "migrations: an argument is NULL");
-    err = store->driver->schema(store->self, add_migration, &list);
+    err = csc_move_schema(store, add_migration, &list);
     if (err != CASCADE_OK)
         return err;
     *count = list.count;
@@ -291,6 +292,6 @@ cascade_store_migrate(cascade_store *store)
         return csc_fail(CASCADE_ERR_INVALID, "migrate: store is NULL");
     err = csc_store_refuse_within(store, "cascade_store_migrate()");
     if (err == CASCADE_OK)
-        err = store->driver->migrate(store->self, CASCADE_MIGRATE_AUTO);
+        err = csc_move_migrate(store, CASCADE_MIGRATE_AUTO);
     return err == CASCADE_OK ? csc_ok() : err;
 }

@@ -21,6 +21,7 @@
 #include "query/execution_info.h"
 #include "query/wait.h"
 #include "state/state.h"
+#include "store/move.h"
 #include "store/store.h"
 
 #define LIST_LIMIT 100
@@ -97,8 +98,7 @@ csc_get_read(cascade_store *store, const cascade_uuid *id, cascade_info **info)
     cascade_query query = {.id = id, .limit = 1};
     cascade_info *found = NULL;
     char text[CASCADE_UUID_TEXT_SIZE];
-    cascade_err err =
-        store->driver->list(store->self, &query, note_info, &found);
+    cascade_err err = csc_move_list(store, &query, note_info, &found);
 
     if (err == CASCADE_OK && found == NULL)
         err = csc_fail(CASCADE_ERR_NOT_FOUND, "there is no cascade %s",
@@ -307,7 +307,7 @@ fill_page(cascade_store *store, cascade_query *query, cascade_page *page)
 
     do {
         query->limit = limit - page->count;
-        err = store->driver->list(store->self, query, add_to_page, page);
+        err = csc_move_list(store, query, add_to_page, page);
     } while (err == CASCADE_OK && query->place->more);
     return err;
 }

@@ -15,6 +15,7 @@
 #include "cascade/store.h"
 #include "query/execution_info.h"
 #include "state/full_output.h"
+#include "store/move.h"
 #include "store/store.h"
 
 #define PAGE_ROWS 1000
@@ -37,7 +38,7 @@ find_roots(cascade_store *store, csc_arena *arena, const cascade_link *runs,
     for (size_t i = 0; i < count; i++)
         paths[i] = cascade_uuid_format(&runs[i].root,
                                        ids + i * CASCADE_UUID_TEXT_SIZE);
-    return store->driver->find(store->self, paths, count, *found);
+    return csc_move_find(store, paths, count, *found);
 }
 
 static void
@@ -95,7 +96,7 @@ csc_link_seek(cascade_store *store, cascade_link *run, int32_t *from,
                                .from = *from,
                                .limit = PAGE_ROWS,
                                .bytes_max = PAGE_BYTES};
-    cascade_err err = store->driver->scan(store->self, &scan, &sink);
+    cascade_err err = csc_move_scan(store, &scan, &sink);
 
     if (err != CASCADE_OK)
         return err;
@@ -111,7 +112,7 @@ csc_link_keep(cascade_store *store, const cascade_link *run)
 {
     if (csc_uuid_is_nil(&run->next))
         return CASCADE_OK;
-    return store->driver->link(store->self, run);
+    return csc_move_link(store, run);
 }
 
 cascade_err
@@ -134,7 +135,7 @@ enter(cascade_store *store, const cascade_link *run)
                                 .next = run->id,
                                 .next_number = run->run_number};
 
-    return store->driver->link(store->self, &chain);
+    return csc_move_link(store, &chain);
 }
 
 cascade_err
@@ -159,7 +160,7 @@ find_last(cascade_store *store, const cascade_uuid *id, cascade_found *found)
     char text[CASCADE_UUID_TEXT_SIZE];
     const char *path = cascade_uuid_format(id, text);
 
-    return store->driver->find(store->self, &path, 1, found);
+    return csc_move_find(store, &path, 1, found);
 }
 
 static cascade_err
@@ -170,7 +171,7 @@ sweep_chain(cascade_store *store, const cascade_uuid *root)
     cascade_err err = CASCADE_OK;
 
     while (err == CASCADE_OK && more)
-        err = store->driver->sweep(store->self, root, 1, &cursor, &more);
+        err = csc_move_sweep(store, root, 1, &cursor, &more);
     return err;
 }
 

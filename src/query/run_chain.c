@@ -17,6 +17,7 @@
 #include "query/execution_info.h"
 #include "query/link.h"
 #include "state/full_output.h"
+#include "store/move.h"
 #include "store/store.h"
 
 #define PAGE_ROWS 1000
@@ -86,7 +87,7 @@ read_records(cascade_store *store, const cascade_uuid *id, run_link *link)
 
     do {
         scan.from = link->read;
-        err = store->driver->scan(store->self, &scan, &sink);
+        err = csc_move_scan(store, &scan, &sink);
     } while (err == CASCADE_OK && link->read > scan.from);
     return err;
 }
@@ -118,7 +119,7 @@ read_first(cascade_store *store, const cascade_uuid *id, run_link *link)
                                     .on_execution = note_record};
     const cascade_scan scan = {.cascade_id = id, .limit = 1};
 
-    return store->driver->scan(store->self, &scan, &sink);
+    return csc_move_scan(store, &scan, &sink);
 }
 
 cascade_err
@@ -153,7 +154,7 @@ csc_run_chain_path(cascade_store *store, const char *path, cascade_uuid *run,
                    bool *gone)
 {
     cascade_found found;
-    cascade_err err = store->driver->find(store->self, &path, 1, &found);
+    cascade_err err = csc_move_find(store, &path, 1, &found);
 
     if (err != CASCADE_OK)
         return err;
@@ -292,7 +293,7 @@ read_on(cascade_store *store, const cascade_uuid *id, const char *path,
 
     if (err != CASCADE_ERR_NOT_FOUND)
         return err;
-    err = store->driver->find(store->self, &name, 1, &found);
+    err = csc_move_find(store, &name, 1, &found);
     if (err != CASCADE_OK)
         return err;
     if (csc_uuid_is_nil(&found.root) || csc_uuid_equal(&found.id, at))

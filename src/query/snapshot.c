@@ -39,6 +39,7 @@
 #include "query/execution_info.h"
 #include "state/full_output.h"
 #include "state/supersede.h"
+#include "store/move.h"
 #include "store/store.h"
 
 /* Behind every function_id and every `at` that rows can have. */
@@ -370,9 +371,8 @@ load(cascade_store *store, const cascade_uuid *id, cascade_snapshot *snapshot)
 
     while (again && err == CASCADE_OK) {
         forget(snapshot);
-        err = store->driver->load(store->self, id, 1,
-                                  CASCADE_LOAD_EXECUTIONS | CASCADE_LOAD_EVENTS,
-                                  &sink);
+        err = csc_move_load(
+            store, id, 1, CASCADE_LOAD_EXECUTIONS | CASCADE_LOAD_EVENTS, &sink);
         again = snapshot->course.grew;
         if (err == CASCADE_OK)
             err = csc_supersede_settle(&snapshot->course, snapshot->as_of);

@@ -12,6 +12,7 @@
 #include "query/wait.h"
 #include "state/full_output.h"
 #include "state/start_record.h"
+#include "store/move.h"
 #include "store/store.h"
 
 typedef struct reading {
@@ -58,8 +59,8 @@ load(cascade_store *store, reading *r, size_t from, size_t count)
                                     .on_execution = note_execution};
 
     r->at = from;
-    return store->driver->load(store->self, &r->ids[from], count,
-                               CASCADE_LOAD_FAMILY, &sink);
+    return csc_move_load(store, &r->ids[from], count, CASCADE_LOAD_FAMILY,
+                         &sink);
 }
 
 cascade_err

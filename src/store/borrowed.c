@@ -104,7 +104,8 @@ csc_store_open_native(const cascade_store *store, const cascade_native *native,
         .log_context = config->log_context,
         .log_level = config->log_level,
     };
-    csc_store_opener opener = {.guest = find_guest(store->driver->native),
+    csc_store_opener opener = {.guest =
+                                   find_guest(csc_driver_native(store->driver)),
                                .handle = native->handle,
                                .native = native,
                                .ring = store->ring};

@@ -6,13 +6,14 @@
  *   cascade_store_open_driver   takes one of the caller's own
  *     both: options -> config   defaults and limits, in one place (configure)
  *           driver->open        connects
- *           driver->migrate     unless CASCADE_MIGRATE_NEVER
+ *           csc_move_migrate    unless CASCADE_MIGRATE_NEVER
  *           the store's own row (integrity.h)
  *
- * A driver gets the whole URL, prefix included. What the options point at
- * (texts, clock, randomness) is copied into the handle, so the caller's may go
- * once the call has returned; `config` points at the copies. The URL is not
- * kept, and is in no error text: it may hold a password.
+ * The driver is checked (driver.h) and copied into the handle. It gets the
+ * whole URL, prefix included. What the options point at (texts, clock,
+ * randomness) is copied into the handle, so the caller's may go once the call
+ * has returned; `config` points at the copies. The URL is not kept, and is in
+ * no error text: it may hold a password.
  *
  * The handle also knows which engines of this process run on it (a start goes
  * straight to one of them) and counts the ends of cascades they see, so that
@@ -34,6 +35,7 @@
 #include "cascade/cascade.h"
 #include "cascade/store.h"
 #include "store/integrity.h"
+#include "store/move.h"
 #include "store/ring.h"
 
 #define DEADLINE_DEFAULT_MS 30000
@@ -160,43 +162,6 @@ csc_store_driver_find(const char *url, const cascade_store_driver **driver)
         return csc_fail(CASCADE_ERR_UNSUPPORTED,
                         "the %s store is not built into this library", name);
     *driver = found;
-    return CASCADE_OK;
-}
-
-static cascade_err
-check_driver(const cascade_store_driver *driver)
-{
-    if (driver == NULL)
-        return csc_fail(CASCADE_ERR_INVALID, "the store driver is NULL");
-    if (driver->abi != CASCADE_STORE_ABI)
-        return csc_fail(CASCADE_ERR_INVALID,
-                        "the store driver has abi %u, this library %d; build "
-                        "it with this library's store.h",
-                        (unsigned)driver->abi, CASCADE_STORE_ABI);
-    if (driver->name == NULL || driver->name[0] == '\0')
-        return csc_fail(CASCADE_ERR_INVALID, "the store driver has no name");
-    if (driver->lane_max < 1)
-        return csc_fail(CASCADE_ERR_INVALID,
-                        "store driver %s: lane_max is 0; give 1 or more",
-                        driver->name);
-    if (driver->native != NULL && driver->native_max < 1)
-        return csc_fail(CASCADE_ERR_INVALID,
-                        "store driver %s: native_max is 0; give 1 or more, or "
-                        "native = NULL",
-                        driver->name);
-    if (!driver->open || !driver->migrate || !driver->now || !driver->attach ||
-        !driver->renew || !driver->detach || !driver->engines ||
-        !driver->remove || !driver->claim || !driver->load || !driver->commit ||
-        !driver->submit || !driver->receive || !driver->key || !driver->find ||
-        !driver->link || !driver->sweep || !driver->strays || !driver->pause ||
-        !driver->queues || !driver->totals || !driver->schema ||
-        !driver->scan || !driver->repair || !driver->purge || !driver->erase ||
-        !driver->seal || !driver->seals || !driver->list || !driver->begin ||
-        !driver->finish || !driver->abandon || !driver->settle ||
-        !driver->wait || !driver->wake || !driver->close)
-        return csc_fail(CASCADE_ERR_INVALID,
-                        "store driver %s: a move is missing; all are required",
-                        driver->name);
     return CASCADE_OK;
 }
 
@@ -416,7 +381,8 @@ create_store(const csc_store_opener *opener,
     if (store == NULL)
         return csc_fail_memory();
     csc_origin_mark(&store->origin);
-    store->driver = opener->driver;
+    csc_driver_init(&store->moves, opener->driver);
+    store->driver = &store->moves.driver;
     store->guest = opener->guest;
     store->native = opener->native != NULL;
     err = take_keys(opener, options, store);
@@ -449,7 +415,7 @@ look(cascade_store *store, const cascade_store_options *options)
     if (mode == CASCADE_MIGRATE_NEVER && store->ring == NULL)
         return CASCADE_OK;
     if (mode != CASCADE_MIGRATE_NEVER)
-        err = store->driver->migrate(store->self, mode);
+        err = csc_move_migrate(store, mode);
     if (err != CASCADE_OK)
         return err;
     return csc_integrity_enter(store, csc_integrity_begin(options->integrity));
@@ -497,7 +463,7 @@ cascade_store_open_driver(const cascade_store_driver *driver, const char *url,
     if (store == NULL || url == NULL)
         return csc_fail(CASCADE_ERR_INVALID, "cascade_store_open: %s is NULL",
                         url == NULL ? "the URL" : "the place for the store");
-    err = check_driver(driver);
+    err = csc_driver_check(driver);
     if (err != CASCADE_OK)
         return err;
     return csc_store_open(&opener, options, store);
@@ -555,7 +521,7 @@ cascade_store_now(cascade_store *store, int64_t *now_ms)
     if (store == NULL || now_ms == NULL)
         return csc_fail(CASCADE_ERR_INVALID, "cascade_store_now: %s is NULL",
                         store == NULL ? "the store" : "the place for the time");
-    err = store->driver->now(store->self, now_ms);
+    err = csc_move_now(store, now_ms);
     return err != CASCADE_OK ? err : csc_ok();
 }
 
@@ -583,11 +549,11 @@ csc_store_get_now(cascade_store *store, int64_t *now_ms)
     int64_t at_ns;
 
     if (!store->driver->server_clock)
-        return store->driver->now(store->self, now_ms);
+        return csc_move_now(store, now_ms);
     at_ns = csc_clock_system.monotonic_ns(csc_clock_system.context);
     if (get_kept_now(store, at_ns, now_ms))
         return CASCADE_OK;
-    err = store->driver->now(store->self, now_ms);
+    err = csc_move_now(store, now_ms);
     if (err != CASCADE_OK)
         return err;
     at_ns = csc_clock_system.monotonic_ns(csc_clock_system.context);

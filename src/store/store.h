@@ -15,6 +15,7 @@
 #include "cascade/cascade.h"
 #include "cascade/rows.h"
 #include "cascade/store.h"
+#include "store/driver.h"
 
 typedef struct csc_ring csc_ring;
 
@@ -52,11 +53,12 @@ typedef struct csc_store_held {
 
 struct cascade_store {
     csc_origin origin;
-    const cascade_store_driver *driver;
-    void *self;                   /* the backend's */
-    const csc_store_guest *guest; /* NULL: connections of its own */
-    bool native;                  /* of a node, which closes it itself */
-    cascade_store_config config;  /* its texts and tables are the handle's */
+    csc_driver moves;
+    const cascade_store_driver *driver; /* of `moves`; called by move.c */
+    void *self;                         /* the backend's */
+    const csc_store_guest *guest;       /* NULL: connections of its own */
+    bool native;                        /* of a node, which closes it itself */
+    cascade_store_config config; /* its texts and tables are the handle's */
     cascade_clock clock;
     cascade_random random;
     csc_log log;
@@ -172,11 +174,6 @@ const cascade_store *csc_store_set_inside(const cascade_store *store);
 /* The words of the tables; NULL for what is no status, which they refuse. */
 const char *csc_store_status_word(cascade_status status);
 const char *csc_store_execution_word(cascade_execution_status status);
-/* The bounds of `scan`, of `repair` and `purge`, of `receive`:
- * CASCADE_ERR_INVALID. */
-cascade_err csc_store_check_scan(const cascade_scan *scan);
-cascade_err csc_store_check_mend(const char *move, size_t count);
-cascade_err csc_store_check_receive(const cascade_receive *receive);
 /* Of reading a row that is listed: what cannot be read is told, where the query
  * asks for that: S73. `id`: as far as it is known, else all zero. */
 cascade_err csc_store_tell_fault(const cascade_query *query, void *context,
@@ -192,10 +189,9 @@ typedef struct csc_store_straying {
     void *context;
 } csc_store_straying;
 
-/* CASCADE_ERR_INVALID: kind and limit. */
-cascade_err csc_store_begin_strays(csc_store_straying *s, cascade_stray kind,
-                                   size_t limit, cascade_uuid *cursor,
-                                   cascade_fault_sink sink, void *context);
+void csc_store_begin_strays(csc_store_straying *s, cascade_stray kind,
+                            size_t limit, cascade_uuid *cursor,
+                            cascade_fault_sink sink, void *context);
 /* The next id, and whether there is not what it names. */
 cascade_err csc_store_stray(csc_store_straying *s, const cascade_uuid *id,
                             bool stray);

@@ -28,24 +28,17 @@ csc_store_stray_table(cascade_stray kind)
     return tables[kind];
 }
 
-cascade_err
+void
 csc_store_begin_strays(csc_store_straying *s, cascade_stray kind, size_t limit,
                        cascade_uuid *cursor, cascade_fault_sink sink,
                        void *context)
 {
-    if (kind < CASCADE_STRAY_EXECUTIONS || kind > CASCADE_STRAY_ENGINES ||
-        limit < 1 || limit > CASCADE_STRAYS_MAX)
-        return csc_fail(CASCADE_ERR_INVALID,
-                        "strays: kind %d, limit %zu; give 1 to %d, 1 to %d",
-                        (int)kind, limit, (int)CASCADE_STRAY_ENGINES,
-                        CASCADE_STRAYS_MAX);
     *s = (csc_store_straying){.kind = kind,
                               .limit = limit,
                               .cursor = cursor,
                               .began = *cursor,
                               .sink = sink,
                               .context = context};
-    return CASCADE_OK;
 }
 
 /* What there is not. */

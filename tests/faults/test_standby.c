@@ -332,8 +332,8 @@ has_begun(void *context)
 {
     const beginning *it = context;
 
-    return it->store->driver->begin(it->store->self, LIMIT_MS, it->native) ==
-           CASCADE_OK;
+    return it->store->driver->node_txn->begin(it->store->self, LIMIT_MS,
+                                              it->native) == CASCADE_OK;
 }
 
 /* The same of a node's transaction, which cannot be repeated. */
@@ -363,9 +363,9 @@ a_transaction_is_settled_when_the_standby_has_it(void **state)
     begin.store = tried.hasty;
     assert_true(place_wait(has_begun, &begin, LIMIT_MS));
     server_crash(&it->standby);
-    assert_int_equal(
-        CASCADE_ERR_UNAVAILABLE,
-        driver->finish(tried.hasty->self, &native, &tried.batch, &existed));
+    assert_int_equal(CASCADE_ERR_UNAVAILABLE,
+                     driver->node_txn->finish(tried.hasty->self, &native,
+                                              &tried.batch, &existed));
     settle_until_replicated(it, &tried);
     close_attempt(&tried);
     rows_fini(&rows);

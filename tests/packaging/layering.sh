@@ -43,7 +43,7 @@ function backend_of(path) {
     return path
 }
 function allowed(file, header) {
-    if (header ~ /^["<]cascade\/[a-z]+\.h[">]$/)
+    if (header ~ /^["<]cascade\/[a-z_]+\.h[">]$/)
         return 1
     if (file ~ /^include\/cascade\/exception\.h$/ &&
         header ~ /^<(cstdio|exception|cxxabi\.h)>$/)

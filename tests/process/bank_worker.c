@@ -265,6 +265,7 @@ bank_be_outside(worker_shared *shared, const _Atomic bool *until)
 
 static const cascade_store_driver *real;
 static cascade_store_driver striking;
+static cascade_store_node_txn strikes;
 
 static cascade_err
 begin(void *self, int64_t limit_ms, cascade_native *native)
@@ -272,7 +273,7 @@ begin(void *self, int64_t limit_ms, cascade_native *native)
     cascade_err err = CASCADE_OK;
 
     strike_begin();
-    err = real->begin(self, limit_ms, native);
+    err = real->node_txn->begin(self, limit_ms, native);
     strike_cross();
     if (err != CASCADE_OK)
         strike_end(false);
@@ -287,7 +288,7 @@ finish(void *self, cascade_native *native, const cascade_batch *batch,
     cascade_err err = CASCADE_OK;
 
     strike_cross();
-    err = real->finish(self, native, batch, existed);
+    err = real->node_txn->finish(self, native, batch, existed);
     strike_cross();
     strike_end(err == CASCADE_OK);
     return err;
@@ -299,7 +300,7 @@ abandon(void *self, cascade_native *native)
     cascade_err err = CASCADE_OK;
 
     strike_cross();
-    err = real->abandon(self, native);
+    err = real->node_txn->abandon(self, native);
     strike_cross();
     strike_end(false);
     return err;
@@ -316,9 +317,11 @@ open_store(worker_shared *shared, cascade_store **store)
     if (csc_store_driver_find(place->url, &real) != CASCADE_OK)
         return CASCADE_ERR_UNSUPPORTED;
     striking = *real;
-    striking.begin = begin;
-    striking.finish = finish;
-    striking.abandon = abandon;
+    strikes = *real->node_txn;
+    strikes.begin = begin;
+    strikes.finish = finish;
+    strikes.abandon = abandon;
+    striking.node_txn = &strikes;
     return cascade_store_open_driver(&striking, place->url, &options, store);
 }
 

@@ -491,7 +491,8 @@ expect_kept(const play *p)
     for (int i = 0; i < NEWS; i++) {
         (void)snprintf(path, sizeof(path), "%s/message/signal/news-%d", root,
                        i);
-        assert_ok(p->store->driver->find(p->store->self, paths, 1, &found));
+        assert_ok(
+            p->store->driver->chain->find(p->store->self, paths, 1, &found));
         assert_true(csc_uuid_equal(&found.root, &p->orders->giant));
         assert_int_equal(found.run_number, 2);
     }

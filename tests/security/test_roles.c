@@ -273,12 +273,12 @@ look_around(cascade_store *store)
     cascade_load_sink sink = {.context = &seen, .on_execution = pass_execution};
     cascade_totals totals;
 
-    assert_ok(driver->totals(store->self, &totals));
+    assert_ok(driver->manage->totals(store->self, &totals));
     assert_int_equal(1, totals.running);
-    assert_ok(driver->queues(store->self, pass_queue, &seen));
+    assert_ok(driver->manage->queues(store->self, pass_queue, &seen));
     assert_ok(driver->scan(store->self, &page, &sink));
     assert_int_equal(2, seen);
-    assert_ok(driver->schema(store->self, pass_migration, &seen));
+    assert_ok(driver->manage->schema(store->self, pass_migration, &seen));
     assert_true(seen > 2);
 }
 
@@ -298,14 +298,16 @@ the_worker_looks_after_what_is_stored(test_db *db)
     repair.was.status = CASCADE_RUNNING;
     repair.run_number = 2;
     look_around(store);
-    assert_ok(store->driver->pause(store->self, "q", true, NULL, &changed));
-    assert_ok(store->driver->pause(store->self, "q", false, NULL, &changed));
+    assert_ok(
+        store->driver->manage->pause(store->self, "q", true, NULL, &changed));
+    assert_ok(
+        store->driver->manage->pause(store->self, "q", false, NULL, &changed));
     assert_true(changed);
     assert_int_equal(0, db_sql(db, "DELETE FROM cascade_runs"));
-    assert_ok(store->driver->repair(store->self, &repair, 1, &done));
+    assert_ok(store->driver->manage->repair(store->self, &repair, 1, &done));
     assert_true(done);
-    assert_ok(store->driver->purge(store->self, &repair.was.id, 1, INT64_MAX,
-                                   &deleted));
+    assert_ok(store->driver->manage->purge(store->self, &repair.was.id, 1,
+                                           INT64_MAX, &deleted));
     assert_int_equal(1, deleted);
     assert_ok(cascade_store_close(store));
     drop_roles(db, &r);
@@ -558,7 +560,7 @@ expect_writes_fail(cascade_store *store)
                     cascade_start(store, "n", NULL, NULL, &started));
     expect_no_right(
         CASCADE_ERR_SCHEMA,
-        store->driver->pause(store->self, "q", true, NULL, &changed));
+        store->driver->manage->pause(store->self, "q", true, NULL, &changed));
     assert_ok(cascade_engine_open(store, NULL, &engine));
     assert_ok(cascade_engine_register(engine, "n", stores_nothing, NULL, NULL));
     expect_no_right(CASCADE_ERR_SCHEMA, cascade_engine_start(engine));

@@ -296,8 +296,8 @@ check_key(sim *s, const sim_planned *planned, int run, const cascade_uuid *id)
     if (planned->key[0] == '\0')
         return;
     sim_check(s, planned,
-              s->eye->driver->key(s->eye->self, "somebody", planned->key,
-                                  &current) == CASCADE_OK &&
+              s->eye->driver->chain->key(s->eye->self, "somebody", planned->key,
+                                         &current) == CASCADE_OK &&
                   current == run + 1 && csc_uuid_equal(id, &own),
               "G10: the key's current run is not the last");
 }

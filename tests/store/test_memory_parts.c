@@ -245,8 +245,9 @@ cost_of_a_walk_us(cascade_store *store)
 {
     int64_t start_us = cpu_us();
 
-    assert_int_equal(store->driver->queues(store->self, pass_queue, NULL),
-                     CASCADE_OK);
+    assert_int_equal(
+        store->driver->manage->queues(store->self, pass_queue, NULL),
+        CASCADE_OK);
     return cpu_us() - start_us;
 }
 
@@ -355,26 +356,6 @@ a_wait_without_descriptors_is_an_error(void **state)
     assert_int_equal(cascade_store_close(store), CASCADE_OK);
 }
 
-static void
-an_incarnation_has_lanes_within_bounds(void **state)
-{
-    static const uint32_t counts[] = {0, 1025, UINT32_MAX};
-    cascade_incarnation row = {.host = "h", .lease_ms = 1000};
-    cascade_store *store = NULL;
-
-    (void)state;
-    assert_int_equal(cascade_store_open("memory:", NULL, &store), CASCADE_OK);
-    for (int i = 0; i < 3; i++) {
-        row.lane_count = counts[i];
-        assert_int_equal(store->driver->attach(store->self, &row),
-                         CASCADE_ERR_INVALID);
-        assert_int_equal(
-            store->driver->renew(store->self, &row.engine_id, 1000, NULL),
-            CASCADE_ERR_FENCED);
-    }
-    assert_int_equal(cascade_store_close(store), CASCADE_OK);
-}
-
 /* ---- Out of memory ------------------------------------------------------ */
 
 #define FILL_MAX 14 /* a map grows at its 13th entry */
@@ -454,8 +435,8 @@ add_keys(fault_world *world, csc_buf *text)
     for (int i = 0; i < 3; i++) {
         int32_t number = 0;
 
-        assert_int_equal(world->store->driver->key(world->store->self, "user",
-                                                   keys[i], &number),
+        assert_int_equal(world->store->driver->chain->key(
+                             world->store->self, "user", keys[i], &number),
                          CASCADE_OK);
         csc_buf_add_format(text, "%s %d\n", keys[i], (int)number);
     }
@@ -491,8 +472,9 @@ picture(fault_world *world)
                                       CASCADE_LOAD_MESSAGES,
                                   &sink),
                      CASCADE_OK);
-    assert_int_equal(driver->queues(world->store->self, add_queue, &text),
-                     CASCADE_OK);
+    assert_int_equal(
+        driver->manage->queues(world->store->self, add_queue, &text),
+        CASCADE_OK);
     add_keys(world, &text);
     return csc_buf_take(&text);
 }
@@ -700,8 +682,8 @@ try_key(fault_world *world)
 {
     int32_t number;
 
-    return world->store->driver->key(world->store->self, "user", "there",
-                                     &number);
+    return world->store->driver->chain->key(world->store->self, "user", "there",
+                                            &number);
 }
 
 static cascade_err
@@ -728,8 +710,9 @@ try_pause(fault_world *world)
 {
     bool changed;
 
-    return world->store->driver->pause(world->store->self, "not seen so far",
-                                       true, "{\"by\":\"me\"}", &changed);
+    return world->store->driver->manage->pause(world->store->self,
+                                               "not seen so far", true,
+                                               "{\"by\":\"me\"}", &changed);
 }
 
 static cascade_err
@@ -743,7 +726,8 @@ skip_queue(void *context, const cascade_queue_row *row)
 static cascade_err
 try_queues(fault_world *world)
 {
-    return world->store->driver->queues(world->store->self, skip_queue, NULL);
+    return world->store->driver->manage->queues(world->store->self, skip_queue,
+                                                NULL);
 }
 
 /* Of one that has ended, and of one that is owned, which it leaves alone. */
@@ -763,8 +747,8 @@ try_repair(fault_world *world)
          .starts = true,
          .run = {.queue = "mended"}}};
     bool done[2] = {false, true};
-    cascade_err err =
-        world->store->driver->repair(world->store->self, repairs, 2, done);
+    cascade_err err = world->store->driver->manage->repair(world->store->self,
+                                                           repairs, 2, done);
 
     if (err == CASCADE_OK)
         assert_true(done[0] && !done[1]);
@@ -950,7 +934,6 @@ main(void)
         cmocka_unit_test(a_claim_does_not_walk_over_parked_runs),
         cmocka_unit_test(a_wake_before_a_wait_is_not_lost),
         cmocka_unit_test(a_wait_without_descriptors_is_an_error),
-        cmocka_unit_test(an_incarnation_has_lanes_within_bounds),
         cmocka_unit_test(rows_of_another_cascade_are_refused),
         cmocka_unit_test(a_commit_without_memory_changes_nothing),
         cmocka_unit_test(a_submit_without_memory_changes_nothing),

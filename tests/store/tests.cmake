@@ -20,7 +20,6 @@ set(conformance
     conformance/conformance_messages.c
     conformance/conformance_model.c
     conformance/conformance_native.c
-    conformance/conformance_native_none.c
     conformance/conformance_nodes.c
     conformance/conformance_queues.c
     conformance/conformance_race.c
@@ -87,6 +86,7 @@ if(CASCADE_POSTGRES)
         postgres/postgres_fixture.c postgres/postgres_proxy.c NEEDS server)
 endif()
 cascade_test(store_handle test_store.c)
+cascade_test(store_move test_move.c)
 cascade_test(store_memory_parts test_memory_parts.c)
 cascade_test(store_statement test_statement.c)
 if(CASCADE_SQLITE)

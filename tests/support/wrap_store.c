@@ -434,7 +434,7 @@ wrap_key(void *self, const char *user_id, const char *key, int32_t *run_number)
     if (err != CASCADE_OK)
         return err;
     return leave(h, &call, &found,
-                 h->inner->key(h->self, user_id, key, run_number));
+                 h->inner->chain->key(h->self, user_id, key, run_number));
 }
 
 static cascade_err
@@ -449,7 +449,7 @@ wrap_find(void *self, const char *const *paths, size_t count,
     if (err != CASCADE_OK)
         return err;
     return leave(h, &call, &found,
-                 h->inner->find(h->self, paths, count, where));
+                 h->inner->chain->find(h->self, paths, count, where));
 }
 
 static cascade_err
@@ -462,7 +462,7 @@ wrap_link(void *self, const cascade_link *link)
 
     if (err != CASCADE_OK)
         return err;
-    return leave(h, &call, &found, h->inner->link(h->self, link));
+    return leave(h, &call, &found, h->inner->chain->link(h->self, link));
 }
 
 static cascade_err
@@ -477,7 +477,7 @@ wrap_sweep(void *self, const cascade_uuid *root, size_t limit,
     if (err != CASCADE_OK)
         return err;
     return leave(h, &call, &found,
-                 h->inner->sweep(h->self, root, limit, cursor, more));
+                 h->inner->chain->sweep(h->self, root, limit, cursor, more));
 }
 
 static cascade_err
@@ -491,9 +491,9 @@ wrap_strays(void *self, cascade_stray kind, size_t limit, cascade_uuid *cursor,
 
     if (err != CASCADE_OK)
         return err;
-    return leave(
-        h, &call, &found,
-        h->inner->strays(h->self, kind, limit, cursor, sink, context, more));
+    return leave(h, &call, &found,
+                 h->inner->manage->strays(h->self, kind, limit, cursor, sink,
+                                          context, more));
 }
 
 static cascade_err
@@ -507,8 +507,9 @@ wrap_pause(void *self, const char *queue, bool paused, const char *about,
 
     if (err != CASCADE_OK)
         return err;
-    return leave(h, &call, &found,
-                 h->inner->pause(h->self, queue, paused, about, changed));
+    return leave(
+        h, &call, &found,
+        h->inner->manage->pause(h->self, queue, paused, about, changed));
 }
 
 static cascade_err
@@ -521,7 +522,8 @@ wrap_queues(void *self, cascade_queue_sink sink, void *context)
 
     if (err != CASCADE_OK)
         return err;
-    return leave(h, &call, &found, h->inner->queues(h->self, sink, context));
+    return leave(h, &call, &found,
+                 h->inner->manage->queues(h->self, sink, context));
 }
 
 static cascade_err
@@ -534,7 +536,7 @@ wrap_totals(void *self, cascade_totals *totals)
 
     if (err != CASCADE_OK)
         return err;
-    return leave(h, &call, &found, h->inner->totals(h->self, totals));
+    return leave(h, &call, &found, h->inner->manage->totals(h->self, totals));
 }
 
 static cascade_err
@@ -547,7 +549,8 @@ wrap_schema(void *self, cascade_migration_sink sink, void *context)
 
     if (err != CASCADE_OK)
         return err;
-    return leave(h, &call, &found, h->inner->schema(h->self, sink, context));
+    return leave(h, &call, &found,
+                 h->inner->manage->schema(h->self, sink, context));
 }
 
 static cascade_err
@@ -577,7 +580,7 @@ wrap_repair(void *self, const cascade_repair *repairs, size_t count, bool *done)
     if (err != CASCADE_OK)
         return err;
     return leave(h, &call, &found,
-                 h->inner->repair(h->self, repairs, count, done));
+                 h->inner->manage->repair(h->self, repairs, count, done));
 }
 
 static cascade_err
@@ -591,9 +594,9 @@ wrap_purge(void *self, const cascade_uuid *ids, size_t count,
 
     if (err != CASCADE_OK)
         return err;
-    return leave(
-        h, &call, &found,
-        h->inner->purge(h->self, ids, count, updated_before_ms, deleted));
+    return leave(h, &call, &found,
+                 h->inner->manage->purge(h->self, ids, count, updated_before_ms,
+                                         deleted));
 }
 
 static cascade_err
@@ -606,7 +609,8 @@ wrap_erase(void *self, const cascade_uuid *engine_id, bool *more)
 
     if (err != CASCADE_OK)
         return err;
-    return leave(h, &call, &found, h->inner->erase(h->self, engine_id, more));
+    return leave(h, &call, &found,
+                 h->inner->manage->erase(h->self, engine_id, more));
 }
 
 static cascade_err
@@ -620,7 +624,7 @@ wrap_seal(void *self, const cascade_reseal *reseals, size_t count, bool *done)
     if (err != CASCADE_OK)
         return err;
     return leave(h, &call, &found,
-                 h->inner->seal(h->self, reseals, count, done));
+                 h->inner->integrity->seal(h->self, reseals, count, done));
 }
 
 static cascade_err
@@ -634,8 +638,9 @@ wrap_seals(void *self, const cascade_uuid *after, size_t limit,
 
     if (err != CASCADE_OK)
         return err;
-    return leave(h, &call, &found,
-                 h->inner->seals(h->self, after, limit, sink, context));
+    return leave(
+        h, &call, &found,
+        h->inner->integrity->seals(h->self, after, limit, sink, context));
 }
 
 static cascade_err
@@ -659,7 +664,7 @@ begin_inner(const handle *h, int64_t limit_ms, cascade_native *native)
     const wrap_natives *lent = h->wrap->natives;
 
     return lent != NULL ? lent->begin(h->wrap->context, limit_ms, native)
-                        : h->inner->begin(h->self, limit_ms, native);
+                        : h->inner->node_txn->begin(h->self, limit_ms, native);
 }
 
 static cascade_err
@@ -671,7 +676,7 @@ finish_inner(const handle *h, cascade_native *native,
 
     return lent != NULL
                ? lent->finish(h->wrap->context, &inner, native, batch, existed)
-               : h->inner->finish(h->self, native, batch, existed);
+               : h->inner->node_txn->finish(h->self, native, batch, existed);
 }
 
 static cascade_err
@@ -680,7 +685,7 @@ abandon_inner(const handle *h, cascade_native *native)
     const wrap_natives *lent = h->wrap->natives;
 
     return lent != NULL ? lent->abandon(h->wrap->context, native)
-                        : h->inner->abandon(h->self, native);
+                        : h->inner->node_txn->abandon(h->self, native);
 }
 
 static cascade_err
@@ -809,6 +814,86 @@ wrap_close(void *self)
 
 /* ---- The object --------------------------------------------------------- */
 
+static const cascade_store_chain chain = {
+    .size = sizeof(chain),
+    .key = wrap_key,
+    .find = wrap_find,
+    .link = wrap_link,
+    .sweep = wrap_sweep,
+};
+
+static const cascade_store_manage manage = {
+    .size = sizeof(manage),
+    .pause = wrap_pause,
+    .queues = wrap_queues,
+    .totals = wrap_totals,
+    .schema = wrap_schema,
+    .repair = wrap_repair,
+    .purge = wrap_purge,
+    .erase = wrap_erase,
+    .strays = wrap_strays,
+};
+
+static const cascade_store_integrity integrity = {
+    .size = sizeof(integrity),
+    .seal = wrap_seal,
+    .seals = wrap_seals,
+};
+
+static const cascade_store_driver moves = {
+    .abi = CASCADE_STORE_ABI,
+    .size = sizeof(cascade_store_driver),
+    .open = wrap_open,
+    .migrate = wrap_migrate,
+    .now = wrap_now,
+    .attach = wrap_attach,
+    .renew = wrap_renew,
+    .detach = wrap_detach,
+    .engines = wrap_engines,
+    .remove = wrap_remove,
+    .claim = wrap_claim,
+    .load = wrap_load,
+    .receive = wrap_receive,
+    .scan = wrap_scan,
+    .list = wrap_list,
+    .commit = wrap_commit,
+    .submit = wrap_submit,
+    .settle = wrap_settle,
+    .wait = wrap_wait,
+    .wake = wrap_wake,
+    .close = wrap_close,
+};
+
+/* What the real store, or a test, has of them. */
+static void
+set_node_txn(wrap_store *wrap, const char *native, uint32_t max)
+{
+    wrap->node_txn = (cascade_store_node_txn){.size = sizeof(wrap->node_txn),
+                                              .native = native,
+                                              .native_max = max,
+                                              .begin = wrap_begin,
+                                              .finish = wrap_finish,
+                                              .abandon = wrap_abandon};
+    wrap->driver.node_txn = &wrap->node_txn;
+}
+
+static void
+set_moves(wrap_store *wrap)
+{
+    const cascade_store_driver *inner = wrap->inner;
+
+    wrap->driver = moves;
+    wrap->driver.name = inner->name;
+    wrap->driver.lane_max = inner->lane_max;
+    wrap->driver.server_clock = inner->server_clock;
+    wrap->driver.chain = inner->chain != NULL ? &chain : NULL;
+    wrap->driver.manage = inner->manage != NULL ? &manage : NULL;
+    wrap->driver.integrity = inner->integrity != NULL ? &integrity : NULL;
+    if (inner->node_txn != NULL)
+        set_node_txn(wrap, inner->node_txn->native,
+                     inner->node_txn->native_max);
+}
+
 int
 wrap_store_init(wrap_store *wrap, const char *url)
 {
@@ -818,48 +903,7 @@ wrap_store_init(wrap_store *wrap, const char *url)
     snprintf(wrap->inner_url, sizeof(wrap->inner_url), "%s", url);
     snprintf(wrap->url, sizeof(wrap->url), "wrap:%p", (void *)wrap);
     pthread_mutex_init(&wrap->mutex, NULL);
-    wrap->driver = (cascade_store_driver){.abi = CASCADE_STORE_ABI,
-                                          .name = wrap->inner->name,
-                                          .lane_max = wrap->inner->lane_max,
-                                          .open = wrap_open,
-                                          .migrate = wrap_migrate,
-                                          .now = wrap_now,
-                                          .attach = wrap_attach,
-                                          .renew = wrap_renew,
-                                          .detach = wrap_detach,
-                                          .engines = wrap_engines,
-                                          .remove = wrap_remove,
-                                          .claim = wrap_claim,
-                                          .load = wrap_load,
-                                          .commit = wrap_commit,
-                                          .submit = wrap_submit,
-                                          .receive = wrap_receive,
-                                          .key = wrap_key,
-                                          .find = wrap_find,
-                                          .link = wrap_link,
-                                          .sweep = wrap_sweep,
-                                          .strays = wrap_strays,
-                                          .pause = wrap_pause,
-                                          .queues = wrap_queues,
-                                          .totals = wrap_totals,
-                                          .schema = wrap_schema,
-                                          .scan = wrap_scan,
-                                          .repair = wrap_repair,
-                                          .purge = wrap_purge,
-                                          .erase = wrap_erase,
-                                          .seal = wrap_seal,
-                                          .seals = wrap_seals,
-                                          .list = wrap_list,
-                                          .wait = wrap_wait,
-                                          .begin = wrap_begin,
-                                          .finish = wrap_finish,
-                                          .abandon = wrap_abandon,
-                                          .settle = wrap_settle,
-                                          .wake = wrap_wake,
-                                          .close = wrap_close};
-    wrap->driver.server_clock = wrap->inner->server_clock;
-    wrap->driver.native = wrap->inner->native;
-    wrap->driver.native_max = wrap->inner->native_max;
+    set_moves(wrap);
     return 0;
 }
 
@@ -891,8 +935,7 @@ void
 wrap_store_lend(wrap_store *wrap, const wrap_natives *natives)
 {
     wrap->natives = natives;
-    wrap->driver.native = natives->name;
-    wrap->driver.native_max = natives->max;
+    set_node_txn(wrap, natives->name, natives->max);
 }
 
 void

@@ -69,7 +69,7 @@ typedef enum wrap_move {
     WRAP_OPEN, /* after a failure that `after` makes, it is closed again */
     WRAP_MIGRATE,
     WRAP_CLOSE, /* has no answer: only `before` and `after` are called */
-    WRAP_MOVES  /* how many there are: every one of cascade_store_driver */
+    WRAP_MOVES  /* how many there are: every one of a store */
 } wrap_move;
 
 typedef struct wrap_call {
@@ -113,7 +113,7 @@ typedef struct wrap_inner {
 } wrap_inner;
 
 typedef struct wrap_natives {
-    const char *name; /* cascade_store_driver.native */
+    const char *name; /* cascade_store_node_txn.native */
     uint32_t max;     /* native_max */
     cascade_err (*begin)(void *context, int64_t limit_ms,
                          cascade_native *native);
@@ -128,6 +128,7 @@ typedef struct wrap_natives {
 
 typedef struct wrap_store {
     cascade_store_driver driver; /* for cascade_store_open_driver() */
+    cascade_store_node_txn node_txn;
     const cascade_store_driver *inner;
     const wrap_natives *natives; /* lent, or NULL */
     char inner_url[1024];

@@ -758,12 +758,13 @@ mend_nothing(scene *s, cascade_store *store, const cascade_uuid *id)
                                    .status = CASCADE_COMPLETED};
     bool done = true;
     size_t deleted = 1;
-    cascade_err err = store->driver->repair(store->self, &repair, 1, &done);
+    cascade_err err =
+        store->driver->manage->repair(store->self, &repair, 1, &done);
 
     if (err == CASCADE_OK)
         SCENE_EXPECT(s, !done);
     if (err == CASCADE_OK)
-        err = store->driver->purge(store->self, id, 1, 1, &deleted);
+        err = store->driver->manage->purge(store->self, id, 1, 1, &deleted);
     if (err == CASCADE_OK)
         SCENE_EXPECT(s, deleted == 0);
     return err;

@@ -136,7 +136,7 @@ repair_one(scene *s, cascade_store *store, const cascade_uuid *id)
         return err;
     repair.status = repair.was.status;
     repair.fn_id = repair.was.fn_id;
-    err = store->driver->repair(store->self, &repair, 1, &done);
+    err = store->driver->manage->repair(store->self, &repair, 1, &done);
     SCENE_EXPECT(s, err != CASCADE_OK || done);
     return err;
 }
@@ -146,7 +146,8 @@ static cascade_err
 purge_none(scene *s, cascade_store *store, const cascade_uuid *id)
 {
     size_t deleted = 0;
-    cascade_err err = store->driver->purge(store->self, id, 1, 1, &deleted);
+    cascade_err err =
+        store->driver->manage->purge(store->self, id, 1, 1, &deleted);
 
     SCENE_EXPECT(s, deleted == 0);
     return err;
@@ -170,12 +171,13 @@ link_one(scene *s, cascade_store *store, const cascade_uuid *id)
     cascade_uuid cursor = {{0}};
     cascade_found found = {.id = {{0}}};
     bool more = false;
-    cascade_err err = store->driver->link(store->self, &link);
+    cascade_err err = store->driver->chain->link(store->self, &link);
 
     if (err == CASCADE_OK)
-        err = store->driver->sweep(store->self, NULL, 10, &cursor, &more);
+        err =
+            store->driver->chain->sweep(store->self, NULL, 10, &cursor, &more);
     if (err == CASCADE_OK)
-        err = store->driver->find(store->self, &path, 1, &found);
+        err = store->driver->chain->find(store->self, &path, 1, &found);
     SCENE_EXPECT(s, err != CASCADE_OK || csc_uuid_equal(&found.id, id));
     return err;
 }
@@ -215,10 +217,10 @@ seal_one(scene *s, cascade_store *store, const cascade_uuid *id)
     cascade_err err = CASCADE_OK;
 
     csc_store_sweep_range(id, id, &before, &to);
-    err = driver->seals(store->self, &before, 1, keep_seal, &kept);
+    err = driver->integrity->seals(store->self, &before, 1, keep_seal, &kept);
     reseal.was = kept.there ? &kept.row : NULL;
     if (err == CASCADE_OK)
-        err = driver->seal(store->self, &reseal, 1, &done);
+        err = driver->integrity->seal(store->self, &reseal, 1, &done);
     SCENE_EXPECT(s, err != CASCADE_OK || done);
     return err;
 }
@@ -228,7 +230,8 @@ pause_queue(cascade_store *store, bool paused)
 {
     bool changed = false;
 
-    return store->driver->pause(store->self, "other", paused, "{}", &changed);
+    return store->driver->manage->pause(store->self, "other", paused, "{}",
+                                        &changed);
 }
 
 static cascade_err
@@ -274,12 +277,12 @@ read_all(cascade_store *store, const cascade_uuid *id)
     const cascade_load_sink sink = {.on_execution = pass_execution,
                                     .on_event = pass_event};
     cascade_totals totals;
-    cascade_err err = driver->queues(store->self, pass_queue, NULL);
+    cascade_err err = driver->manage->queues(store->self, pass_queue, NULL);
 
     if (err == CASCADE_OK)
-        err = driver->totals(store->self, &totals);
+        err = driver->manage->totals(store->self, &totals);
     if (err == CASCADE_OK)
-        err = driver->schema(store->self, pass_migration, NULL);
+        err = driver->manage->schema(store->self, pass_migration, NULL);
     for (size_t i = 0; i < 3 && err == CASCADE_OK; i++)
         err = driver->scan(store->self, &scans[i], &sink);
     return err;

@@ -91,6 +91,7 @@
 #include "held/run/ready_queue.h"
 #include "held/run/run.h"
 #include "state/state.h"
+#include "store/store.h"
 
 #define PASSED_MAX 3 /* commits that go before a waiting execution */
 
@@ -100,9 +101,9 @@ static uint32_t
 count_lanes(const cascade_engine *engine)
 {
     uint32_t count = engine->options.transaction_count;
+    uint32_t max = csc_driver_native_max(engine->store->driver);
 
-    return count < engine->driver->native_max ? count
-                                              : engine->driver->native_max;
+    return count < max ? count : max;
 }
 
 static cascade_err
@@ -154,8 +155,8 @@ is_free(const csc_lane *lane)
 bool
 csc_txn_slot_blocks(const cascade_engine *engine)
 {
-    return engine->driver->native_max == 1 && engine->native_count > 0 &&
-           engine->lanes[engine->lane_count].taken;
+    return csc_driver_native_max(engine->store->driver) == 1 &&
+           engine->native_count > 0 && engine->lanes[engine->lane_count].taken;
 }
 
 /* NULL without one. */

@@ -17,6 +17,7 @@
 #include "held/engine_state.h"
 #include "held/run/run.h"
 #include "state/state.h"
+#include "store/move.h"
 #include "store/ring.h"
 #include "store/seal.h"
 #include "store/store.h"
@@ -297,10 +298,10 @@ csc_sealing_submit(cascade_store *store, const cascade_submission *submission)
     cascade_err err = CASCADE_OK;
 
     if (store->ring == NULL)
-        return store->driver->submit(store->self, submission);
+        return csc_move_submit(store, submission);
     err = seal_submission(store, &arena, &sealed);
     if (err == CASCADE_OK)
-        err = store->driver->submit(store->self, &sealed);
+        err = csc_move_submit(store, &sealed);
     csc_arena_fini(&arena);
     return err;
 }

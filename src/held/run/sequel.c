@@ -13,6 +13,7 @@
 #include "change/op.h"
 #include "held/engine_state.h"
 #include "state/state.h"
+#include "store/move.h"
 
 #define LARGE_FROM 64 /* a fn_id: smaller ones are read for no more */
 
@@ -101,7 +102,7 @@ csc_sequel_find(cascade_engine *engine, csc_state *state, bool *known)
     *known = remembers(engine, state);
     if (*known || state->fn_id < LARGE_FROM)
         return CASCADE_OK;
-    err = engine->driver->scan(engine->driver_self, &scan, &sink);
+    err = csc_move_scan(engine->store, &scan, &sink);
     *known = err == CASCADE_OK && last.tells;
     return err;
 }

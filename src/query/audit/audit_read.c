@@ -14,6 +14,7 @@
 #include "cascade/store.h"
 #include "query/audit/audit.h"
 #include "query/audit/audit_seal.h"
+#include "store/move.h"
 #include "store/ring.h"
 #include "store/store.h"
 
@@ -141,7 +142,7 @@ load_rows(cascade_store *store, reading *r, unsigned parts)
         ids[i] = r->audits[i].row.id;
     if (r->ring == NULL)
         parts &= ~(unsigned)CASCADE_LOAD_SEALS;
-    return store->driver->load(store->self, ids, r->count, parts, &sink);
+    return csc_move_load(store, ids, r->count, parts, &sink);
 }
 
 /* All executions, or all events, of one. */
@@ -163,7 +164,7 @@ scan_rows(cascade_store *store, reading *r, bool events)
         scan.from = r->next;
         scan.after_event = r->last_event;
         r->shown = 0;
-        err = store->driver->scan(store->self, &scan, &sink);
+        err = csc_move_scan(store, &scan, &sink);
     } while (err == CASCADE_OK && r->shown == SCAN_ROWS);
     return err;
 }
@@ -241,8 +242,7 @@ csc_audit_list(cascade_store *store, const cascade_uuid *id, csc_audit *audit,
 {
     const cascade_query query = {.id = id, .limit = 1};
     listed l = {.audit = audit};
-    cascade_err err =
-        store->driver->list(store->self, &query, begin_listed, &l);
+    cascade_err err = csc_move_list(store, &query, begin_listed, &l);
 
     *there = l.there;
     return err;
@@ -280,8 +280,7 @@ csc_audit_compare(cascade_store *store, const csc_audit *audit, bool *there,
 {
     const cascade_query query = {.id = &audit->row.id, .limit = 1};
     listed l = {.as = audit};
-    cascade_err err =
-        store->driver->list(store->self, &query, compare_listed, &l);
+    cascade_err err = csc_move_list(store, &query, compare_listed, &l);
 
     *there = l.there;
     *same = l.same;
@@ -295,8 +294,7 @@ csc_audit_current_run(cascade_store *store, const csc_audit *audit,
     *number = 1;
     if (audit->meta.key == NULL || audit->meta.run_number == 1)
         return CASCADE_OK;
-    return store->driver->key(store->self, audit->user_id, audit->meta.key,
-                              number);
+    return csc_move_key(store, audit->user_id, audit->meta.key, number);
 }
 
 /* ---- Links --------------------------------------------------------------- */
@@ -349,7 +347,7 @@ csc_audit_links(cascade_store *store, csc_audit *audit)
         return CASCADE_OK;
     (void)cascade_uuid_format(&audit->meta.root, texts[0]);
     (void)cascade_uuid_format(&audit->row.id, texts[1]);
-    err = store->driver->find(store->self, paths, 2, found);
+    err = csc_move_find(store, paths, 2, found);
     if (err == CASCADE_OK)
         check_links(audit, found);
     return err;

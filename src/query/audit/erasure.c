@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "cascade/cascade.h"
+#include "store/move.h"
 #include "store/store.h"
 
 cascade_err
@@ -15,6 +16,6 @@ csc_erasure_finish_all(cascade_store *store, int64_t end_ms)
     cascade_err err = CASCADE_OK;
 
     while (err == CASCADE_OK && more && csc_clock_left_ms(end_ms) > 0)
-        err = store->driver->erase(store->self, NULL, &more);
+        err = csc_move_erase(store, NULL, &more);
     return err;
 }

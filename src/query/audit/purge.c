@@ -21,6 +21,7 @@
 #include "query/link.h"
 #include "query/start_records.h"
 #include "state/start_record.h"
+#include "store/move.h"
 #include "store/store.h"
 
 /* Of a batch, by fn_id, unless one cascade has more: what goes at once. */
@@ -118,7 +119,7 @@ read_links(csc_purge *purge)
     cascade_link links[CSC_PURGE_PAGE];
     cascade_err err = CASCADE_OK;
 
-    if (purge->status != CASCADE_COMPLETED)
+    if (purge->status != CASCADE_COMPLETED || purge->count == 0)
         return CASCADE_OK;
     for (size_t i = 0; i < purge->count; i++)
         links[i] = purge->rows[i].link;
@@ -165,8 +166,7 @@ read_page(csc_purge *purge)
     purge->listed = 0;
     purge->count = 0;
     purge->at = 0;
-    err =
-        purge->store->driver->list(purge->store->self, &query, note_row, purge);
+    err = csc_move_list(purge->store, &query, note_row, purge);
     if (err != CASCADE_OK)
         return err;
     purge->total.seen += (int64_t)purge->count;
@@ -358,9 +358,8 @@ delete_batch(csc_purge *purge)
 
     if (purge->batch_count == 0)
         return CASCADE_OK;
-    err = purge->store->driver->purge(
-        purge->store->self, purge->batch, purge->batch_count,
-        before_of(purge, purge->status), &deleted);
+    err = csc_move_purge(purge->store, purge->batch, purge->batch_count,
+                         before_of(purge, purge->status), &deleted);
     if (err != CASCADE_OK)
         return err;
     purge->total.done += (int64_t)deleted;
@@ -439,8 +438,7 @@ csc_purge_next(csc_purge *purge, bool *more)
         *more = begin_status(purge);
     if (*more)
         return read_page(purge);
-    return purge->store->driver->sweep(purge->store->self, NULL, SWEEP_ROOTS,
-                                       &purge->swept, more);
+    return csc_move_sweep(purge->store, NULL, SWEEP_ROOTS, &purge->swept, more);
 }
 
 void
@@ -497,7 +495,7 @@ make_pass(cascade_store *store, const cascade_purge_options *options,
 
     if (purge == NULL)
         return csc_fail_memory();
-    err = store->driver->now(store->self, &now_ms);
+    err = csc_move_now(store, &now_ms);
     purge->store = store;
     purge->completed_before_ms =
         csc_purge_before(now_ms, options->completed_ms);

@@ -8,6 +8,7 @@
 #include "cascade/rows.h"
 #include "cascade/store.h"
 #include "query/audit/faults.h"
+#include "store/move.h"
 #include "store/store.h"
 
 #define PAGE 200
@@ -47,7 +48,7 @@ look(cascade_store *store, page *p)
 
     if (p->count == 0)
         return CASCADE_OK;
-    return store->driver->load(store->self, p->ids, p->count, 0, &sink);
+    return csc_move_load(store, p->ids, p->count, 0, &sink);
 }
 
 /* The id before it, which is not the nil id. */
@@ -70,8 +71,7 @@ look_again(cascade_store *store, const cascade_uuid *id, csc_faults *found)
         .text = "there is a seal, and no cascade: its rows were deleted"};
     cascade_uuid after = before(id);
     page again = {.count = 0};
-    cascade_err err =
-        store->driver->seals(store->self, &after, 1, note_seal, &again);
+    cascade_err err = csc_move_seals(store, &after, 1, note_seal, &again);
 
     if (err != CASCADE_OK || again.count == 0 ||
         !csc_uuid_equal(&again.ids[0], id))
@@ -90,7 +90,7 @@ csc_seals_next(cascade_store *store, cascade_uuid *after, csc_faults *found,
     *more = false;
     if (store->ring == NULL)
         return CASCADE_OK;
-    err = store->driver->seals(store->self, after, PAGE, note_seal, &p);
+    err = csc_move_seals(store, after, PAGE, note_seal, &p);
     if (err == CASCADE_OK)
         err = look(store, &p);
     for (size_t i = 0; i < p.count && err == CASCADE_OK; i++)

@@ -7,6 +7,7 @@
 #include "cascade/cascade.h"
 #include "cascade/store.h"
 #include "query/audit/faults.h"
+#include "store/move.h"
 #include "store/store.h"
 
 /* The second look at a page. */
@@ -53,15 +54,14 @@ look_twice(cascade_store *store, csc_strays *strays, csc_faults *before,
               .found = found,
               .of_cascades = strays->kind < CASCADE_STRAY_LANES};
     cascade_uuid cursor = strays->cursor;
-    cascade_err err =
-        store->driver->strays(store->self, strays->kind, CASCADE_STRAYS_MAX,
-                              &strays->cursor, note, before, more);
+    cascade_err err = csc_move_strays(store, strays->kind, CASCADE_STRAYS_MAX,
+                                      &strays->cursor, note, before, more);
 
     if (err != CASCADE_OK || before->count == 0)
         return err;
     strays->cursor = cursor;
-    return store->driver->strays(store->self, strays->kind, CASCADE_STRAYS_MAX,
-                                 &strays->cursor, note_again, &l, more);
+    return csc_move_strays(store, strays->kind, CASCADE_STRAYS_MAX,
+                           &strays->cursor, note_again, &l, more);
 }
 
 cascade_err

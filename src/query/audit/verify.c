@@ -37,6 +37,7 @@
 #include "query/audit/faults.h"
 #include "query/audit/seals.h"
 #include "query/audit/strays.h"
+#include "store/move.h"
 #include "store/store.h"
 
 #define PAGE CSC_AUDIT_GROUP_MAX
@@ -271,7 +272,7 @@ verify_all(verifier *v)
     size_t listed_count = 0;
 
     do {
-        err = v->store->driver->list(v->store->self, &query, note_target, v);
+        err = csc_move_list(v->store, &query, note_target, v);
         listed_count = v->count;
         if (listed_count > 0)
             after = v->audits[listed_count - 1].row.id;

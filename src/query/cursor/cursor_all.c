@@ -45,6 +45,7 @@
 #include "cascade/rows.h"
 #include "cascade/store.h"
 #include "query/audit/faults.h"
+#include "store/move.h"
 #include "store/store.h"
 
 #define NEAR_MS 2000
@@ -203,8 +204,7 @@ try_from(cascade_cursor *cursor, int64_t at_ms, bool *readable)
     const cascade_uuid after = first_id(at_ms);
     const cascade_load_sink sink = {.on_execution = note_nothing};
     const cascade_scan scan = {.after = &after, .limit = 1};
-    cascade_err err =
-        cursor->store->driver->scan(cursor->store->self, &scan, &sink);
+    cascade_err err = csc_move_scan(cursor->store, &scan, &sink);
 
     *readable = err == CASCADE_OK;
     return err == CASCADE_ERR_CORRUPT ? CASCADE_OK : err;
@@ -257,7 +257,7 @@ discover(cascade_cursor *cursor, int64_t from_ms, int64_t now_ms, bool opening)
 
         d.count = 0;
         scan.after = &after;
-        err = cursor->store->driver->scan(cursor->store->self, &scan, &sink);
+        err = csc_move_scan(cursor->store, &scan, &sink);
         passes = err == CASCADE_ERR_CORRUPT;
         if (passes)
             err = pass_over(cursor, &d);
@@ -304,8 +304,7 @@ compare_each(cascade_cursor *cursor, const some *page,
     cascade_err err = CASCADE_OK;
 
     for (size_t i = 0; i < page->count && err == CASCADE_OK; i++) {
-        err = cursor->store->driver->load(cursor->store->self, &page->ids[i], 1,
-                                          0, sink);
+        err = csc_move_load(cursor->store, &page->ids[i], 1, 0, sink);
         if (err != CASCADE_ERR_CORRUPT)
             continue;
         set_aside(page->items[i]);
@@ -324,8 +323,7 @@ compare_page(cascade_cursor *cursor, some *page)
 
     for (size_t i = 0; i < page->count; i++)
         page->items[i]->gone = true;
-    err = cursor->store->driver->load(cursor->store->self, page->ids,
-                                      page->count, 0, &sink);
+    err = csc_move_load(cursor->store, page->ids, page->count, 0, &sink);
     if (err == CASCADE_ERR_CORRUPT)
         err = compare_each(cursor, page, &sink);
     for (size_t i = 0; i < page->count && err != CASCADE_OK; i++)
@@ -387,7 +385,7 @@ make_round(cascade_cursor *cursor)
     csc_crowd *crowd = &cursor->crowd;
     int64_t now_ms = 0;
     bool far = false;
-    cascade_err err = cursor->store->driver->now(cursor->store->self, &now_ms);
+    cascade_err err = csc_move_now(cursor->store, &now_ms);
 
     if (err != CASCADE_OK)
         return err;
@@ -521,8 +519,7 @@ list_there(cascade_cursor *cursor, bool from_start)
 
     do {
         o.count = 0;
-        err = cursor->store->driver->list(cursor->store->self, &query,
-                                          note_there, &o);
+        err = csc_move_list(cursor->store, &query, note_there, &o);
         after = o.after;
         query.after = &after;
     } while (err == CASCADE_OK && (o.count == PAGE || place.more));
@@ -574,7 +571,7 @@ know_running(cascade_cursor *cursor)
 
     do {
         o.count = 0;
-        err = cursor->store->driver->scan(cursor->store->self, &scan, &sink);
+        err = csc_move_scan(cursor->store, &scan, &sink);
         after = o.after;
         scan.after = &after;
     } while (err == CASCADE_OK && o.count == PAGE);
@@ -586,7 +583,7 @@ csc_cursor_open_all(cascade_cursor *cursor, bool from_start)
 {
     csc_crowd *crowd = &cursor->crowd;
     int64_t now_ms = 0;
-    cascade_err err = cursor->store->driver->now(cursor->store->self, &now_ms);
+    cascade_err err = csc_move_now(cursor->store, &now_ms);
 
     if (err == CASCADE_OK)
         err = discover(cursor, now_ms - FAR_MS, now_ms, true);

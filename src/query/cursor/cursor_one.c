@@ -34,6 +34,7 @@
 #include "cascade/store.h"
 #include "query/execution_info.h"
 #include "state/full_output.h"
+#include "store/move.h"
 #include "store/store.h"
 
 #define AGAIN_MS 1000
@@ -198,7 +199,7 @@ read_running(cascade_store *store, csc_follower *follower, row_fn note)
     do {
         r.count = 0;
         scan.from = (int32_t)r.from;
-        err = store->driver->scan(store->self, &scan, &sink);
+        err = csc_move_scan(store, &scan, &sink);
     } while (err == CASCADE_OK && r.count == RUNNING_PAGE &&
              r.from <= follower->last);
     return err;
@@ -289,7 +290,7 @@ read_page(cascade_cursor *cursor, int32_t from, size_t limit)
     cursor->arena.failed = false;
     cursor->page_count = 0;
     cursor->page_at = 0;
-    err = cursor->store->driver->scan(cursor->store->self, &scan, &sink);
+    err = csc_move_scan(cursor->store, &scan, &sink);
     if (err != CASCADE_OK)
         cursor->page_count = 0;
     cursor->page_is_last = err == CASCADE_OK && cursor->page_count < limit;

@@ -39,6 +39,7 @@
 #include "query/execution_info.h"
 #include "query/link.h"
 #include "state/state.h"
+#include "store/move.h"
 #include "store/store.h"
 
 #define SECONDS_LEN 19 /* of "2026-01-31 12:00:00" */
@@ -194,9 +195,9 @@ load(cascade_store *store, const cascade_uuid *id, reading *r)
 
     while (err == CASCADE_OK && again) {
         r->facts.message_count = 0;
-        err = store->driver->load(
-            store->self, id, 1, CASCADE_LOAD_EXECUTIONS | CASCADE_LOAD_MESSAGES,
-            &sink);
+        err = csc_move_load(store, id, 1,
+                            CASCADE_LOAD_EXECUTIONS | CASCADE_LOAD_MESSAGES,
+                            &sink);
         if (err == CASCADE_OK)
             err = csc_state_begin_again(&r->state, &again);
     }
@@ -228,12 +229,12 @@ read_all(cascade_store *store, const cascade_uuid *id, reading *r)
 {
     cascade_err err = read_cascade(store, id, r);
 
-    if (err == CASCADE_OK && r->info->has_run)
-        err = store->driver->queues(store->self, note_queue, r);
+    if (err == CASCADE_OK && r->info->has_run && store->driver->manage != NULL)
+        err = csc_move_queues(store, note_queue, r);
     if (err == CASCADE_OK)
         err = csc_engines_read(store, true, &r->engines);
     if (err == CASCADE_OK)
-        err = store->driver->now(store->self, &r->facts.now_ms);
+        err = csc_move_now(store, &r->facts.now_ms);
     if (err == CASCADE_OK)
         err = csc_explain_seal_read(store, id, &r->facts.seal);
     r->facts.aside = csc_store_find_aside(store, id);

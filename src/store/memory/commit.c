@@ -798,16 +798,8 @@ csc_memory_commit_submit(void *self, const cascade_submission *submission)
     write_state writing = {.model = memory->model,
                            .count = submission->start_count,
                            .message_count = submission->message_count};
-    cascade_err err;
+    cascade_err err = prepare(&writing, submission->starts);
 
-    for (size_t i = 0; i < writing.count; i++) {
-        if (submission->starts[i].run_action != CASCADE_RUN_START)
-            return csc_fail(CASCADE_ERR_INVALID,
-                            "submit: change %zu is no start; submit takes "
-                            "nothing else",
-                            i);
-    }
-    err = prepare(&writing, submission->starts);
     if (err == CASCADE_OK)
         err = prepare_messages(&writing, submission->messages);
     if (err != CASCADE_OK)

@@ -20,7 +20,6 @@
 #include "cascade/cascade.h"
 #include "cascade/store.h"
 
-#define LANES_MAX 1024
 #define NOTHING "{}" /* what an incarnation says that says nothing */
 
 static csc_memory_engine *
@@ -78,9 +77,6 @@ csc_memory_engines_attach(void *self, const cascade_incarnation *incarnation)
     csc_memory_engine *engine;
     cascade_err err = CASCADE_OK;
 
-    if (incarnation->lane_count < 1 || incarnation->lane_count > LANES_MAX)
-        return csc_fail(CASCADE_ERR_INVALID, "attach: %u lanes; give 1 to %d",
-                        (unsigned)incarnation->lane_count, LANES_MAX);
     engine = new_engine(incarnation, memory->config->clock);
     if (engine == NULL)
         return csc_fail_memory();
@@ -231,4 +227,42 @@ csc_memory_engines_remove(void *self, const cascade_uuid *dead,
     pthread_mutex_unlock(&model->mutex);
     *freed = count;
     return CASCADE_OK;
+}
+
+/* ---- Deciding a batch ---------------------------------------------------- */
+
+static cascade_err
+settle(csc_memory_engine *engine, uint32_t lane, int64_t number,
+       bool *committed)
+{
+    if (engine == NULL || lane >= engine->row.lane_count)
+        return csc_fail(CASCADE_ERR_FENCED,
+                        "settle: this incarnation or its lane %u was removed; "
+                        "attach a new one",
+                        (unsigned)lane);
+    if (engine->lanes[lane] == number - 1)
+        engine->lanes[lane] = number + 1;
+    if (engine->lanes[lane] != number && engine->lanes[lane] != number + 1)
+        return csc_fail(CASCADE_ERR_LOST,
+                        "settle: lane %u shows batch %lld, which comes neither "
+                        "of batch %lld nor of settling it; the store lost "
+                        "commits, attach anew",
+                        (unsigned)lane, (long long)engine->lanes[lane],
+                        (long long)number);
+    *committed = engine->lanes[lane] == number;
+    return CASCADE_OK;
+}
+
+cascade_err
+csc_memory_engines_settle(void *self, const cascade_uuid *engine_id,
+                          uint32_t lane, int64_t number, bool *committed)
+{
+    csc_memory_model *model = ((csc_memory *)self)->model;
+    cascade_err err;
+
+    pthread_mutex_lock(&model->mutex);
+    err = settle(csc_map_get(&model->engines, engine_id), lane, number,
+                 committed);
+    pthread_mutex_unlock(&model->mutex);
+    return err;
 }

@@ -392,6 +392,9 @@ cascade_err csc_memory_engines_list(void *self, cascade_engine_sink sink,
 cascade_err csc_memory_engines_remove(void *self, const cascade_uuid *dead,
                                       size_t dead_count, size_t limit,
                                       size_t *freed);
+cascade_err csc_memory_engines_settle(void *self, const cascade_uuid *engine_id,
+                                      uint32_t lane, int64_t number,
+                                      bool *committed);
 cascade_err csc_memory_runs_claim(void *self, const cascade_claim *claim,
                                   cascade_claimed *claimed,
                                   cascade_claim_result *result);
@@ -444,15 +447,5 @@ cascade_err csc_memory_read_list(void *self, const cascade_query *query,
 cascade_err csc_memory_wait_for(void *self, int wake_fd, int64_t timeout_ms,
                                 cascade_wait_result *result);
 cascade_err csc_memory_wait_wake(void *self);
-
-/* Of node_txn.c. */
-cascade_err csc_memory_native_begin(void *self, int64_t limit_ms,
-                                    cascade_native *native);
-cascade_err csc_memory_native_finish(void *self, cascade_native *native,
-                                     const cascade_batch *batch, bool *existed);
-cascade_err csc_memory_native_abandon(void *self, cascade_native *native);
-cascade_err csc_memory_native_settle(void *self, const cascade_uuid *engine_id,
-                                     uint32_t lane, int64_t number,
-                                     bool *committed);
 
 #endif

@@ -18,12 +18,10 @@
 #include "store/memory/treap.h"
 #include "store/store.h"
 
-#define READ_MAX 1000
-
 /* ---- Load --------------------------------------------------------------- */
 
 typedef struct load_state {
-    csc_memory_cascade *found[READ_MAX]; /* by id, each once */
+    csc_memory_cascade *found[CASCADE_STORE_PAGE_MAX]; /* by id, each once */
     size_t count;
 } load_state;
 
@@ -195,9 +193,6 @@ csc_memory_read_load(void *self, const cascade_uuid *ids, size_t count,
     load_state loading;
     cascade_err err;
 
-    if (count < 1 || count > READ_MAX)
-        return csc_fail(CASCADE_ERR_INVALID, "load: %zu ids; give 1 to %d",
-                        count, READ_MAX);
     loading.count = 0;
     pthread_mutex_lock(&memory->model->mutex);
     find_cascades(memory->model, ids, count, &loading);
@@ -283,10 +278,6 @@ csc_memory_read_list(void *self, const cascade_query *query,
     cascade_err err = CASCADE_OK;
     size_t count = 0;
 
-    if (query->limit < 1 || query->limit > READ_MAX)
-        return csc_fail(CASCADE_ERR_INVALID,
-                        "list: the limit is %zu; give 1 to %d", query->limit,
-                        READ_MAX);
     pthread_mutex_lock(&memory->model->mutex);
     while (err == CASCADE_OK && count < query->limit) {
         const csc_memory_cascade *cascade;

@@ -154,10 +154,8 @@ csc_memory_mend_repair(void *self, const cascade_repair *repairs, size_t count,
     csc_memory *memory = self;
     csc_arena arena = {0};
     repair_plan *plans;
-    cascade_err err = csc_store_check_mend("repair", count);
+    cascade_err err = CASCADE_OK;
 
-    if (err != CASCADE_OK)
-        return err;
     plans = csc_arena_alloc(&arena, count, sizeof(plans[0]));
     if (plans == NULL)
         return csc_fail_memory();
@@ -217,10 +215,8 @@ csc_memory_mend_purge(void *self, const cascade_uuid *ids, size_t count,
     csc_arena arena = {0};
     csc_memory_deletion *deletions;
     size_t gone = 0;
-    cascade_err err = csc_store_check_mend("purge", count);
+    cascade_err err = CASCADE_OK;
 
-    if (err != CASCADE_OK)
-        return err;
     deletions = csc_arena_alloc(&arena, count, sizeof(deletions[0]));
     if (deletions == NULL)
         return csc_fail_memory();

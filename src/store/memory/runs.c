@@ -45,7 +45,6 @@
 #include "store/memory/text_map.h"
 #include "store/memory/treap.h"
 
-#define CLAIM_MAX 1000
 #define ABSENT_MAX 100 /* cascades whose messages a claim deletes */
 
 /* ---- Queues and shelves ------------------------------------------------- */
@@ -659,10 +658,6 @@ csc_memory_runs_claim(void *self, const cascade_claim *claim,
     claim_state claiming = {.model = memory->model, .claim = claim};
     cascade_err err = CASCADE_OK;
 
-    if (claim->limit < 1 || claim->limit > CLAIM_MAX)
-        return csc_fail(CASCADE_ERR_INVALID,
-                        "claim: the limit is %zu; give 1 to %d", claim->limit,
-                        CLAIM_MAX);
     claiming.now_ms = csc_clock_wall_ms(memory->config->clock);
     pthread_mutex_lock(&memory->model->mutex);
     err = check_alive(memory->model, claim);

@@ -259,9 +259,36 @@ close_memory(void *self)
     csc_mem_free(memory);
 }
 
+static const cascade_store_chain chain = {
+    .size = sizeof(chain),
+    .key = csc_memory_messages_key,
+    .find = csc_memory_links_find,
+    .link = csc_memory_links_write,
+    .sweep = csc_memory_links_sweep,
+};
+
+static const cascade_store_manage manage = {
+    .size = sizeof(manage),
+    .pause = csc_memory_queues_pause,
+    .queues = csc_memory_queues_list,
+    .totals = csc_memory_scan_totals,
+    .schema = list_migrations,
+    .repair = csc_memory_mend_repair,
+    .purge = csc_memory_mend_purge,
+    .erase = csc_memory_delete_erase,
+    .strays = csc_memory_strays_list,
+};
+
+static const cascade_store_integrity integrity = {
+    .size = sizeof(integrity),
+    .seal = csc_memory_seals_change,
+    .seals = csc_memory_seals_list,
+};
+
 /* Batches of all lanes take turns at one mutex. */
 static const cascade_store_driver driver = {
     .abi = CASCADE_STORE_ABI,
+    .size = sizeof(cascade_store_driver),
     .name = "memory",
     .lane_max = 1,
     .open = open_memory,
@@ -274,32 +301,18 @@ static const cascade_store_driver driver = {
     .remove = csc_memory_engines_remove,
     .claim = csc_memory_runs_claim,
     .load = csc_memory_read_load,
+    .receive = csc_memory_messages_receive,
+    .scan = csc_memory_scan_rows,
+    .list = csc_memory_read_list,
     .commit = csc_memory_commit_batch,
     .submit = csc_memory_commit_submit,
-    .receive = csc_memory_messages_receive,
-    .key = csc_memory_messages_key,
-    .find = csc_memory_links_find,
-    .link = csc_memory_links_write,
-    .sweep = csc_memory_links_sweep,
-    .strays = csc_memory_strays_list,
-    .pause = csc_memory_queues_pause,
-    .queues = csc_memory_queues_list,
-    .totals = csc_memory_scan_totals,
-    .schema = list_migrations,
-    .scan = csc_memory_scan_rows,
-    .repair = csc_memory_mend_repair,
-    .purge = csc_memory_mend_purge,
-    .erase = csc_memory_delete_erase,
-    .seal = csc_memory_seals_change,
-    .seals = csc_memory_seals_list,
-    .list = csc_memory_read_list,
+    .settle = csc_memory_engines_settle,
     .wait = csc_memory_wait_for,
-    .begin = csc_memory_native_begin,
-    .finish = csc_memory_native_finish,
-    .abandon = csc_memory_native_abandon,
-    .settle = csc_memory_native_settle,
     .wake = csc_memory_wait_wake,
     .close = close_memory,
+    .chain = &chain,
+    .manage = &manage,
+    .integrity = &integrity,
 };
 
 const cascade_store_driver *

@@ -52,11 +52,9 @@ csc_memory_strays_list(void *self, cascade_stray kind, size_t limit,
 {
     csc_memory *memory = self;
     csc_store_straying s;
-    cascade_err err =
-        csc_store_begin_strays(&s, kind, limit, cursor, sink, context);
+    cascade_err err = CASCADE_OK;
 
-    if (err != CASCADE_OK)
-        return err;
+    csc_store_begin_strays(&s, kind, limit, cursor, sink, context);
     pthread_mutex_lock(&memory->model->mutex);
     if (kind == CASCADE_STRAY_MESSAGES)
         err = look(memory, &s);

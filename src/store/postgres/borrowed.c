@@ -197,34 +197,6 @@ receive(void *self, const cascade_receive *receive, cascade_message_sink sink,
 }
 
 static cascade_err
-begin(void *self, int64_t limit_ms, cascade_native *native)
-{
-    (void)self;
-    (void)limit_ms;
-    (void)native;
-    return fail_engine();
-}
-
-static cascade_err
-finish(void *self, cascade_native *native, const cascade_batch *batch,
-       bool *existed)
-{
-    (void)self;
-    (void)native;
-    (void)batch;
-    (void)existed;
-    return fail_engine();
-}
-
-static cascade_err
-abandon(void *self, cascade_native *native)
-{
-    (void)self;
-    (void)native;
-    return CASCADE_OK;
-}
-
-static cascade_err
 settle(void *self, const cascade_uuid *engine_id, uint32_t lane, int64_t number,
        bool *committed)
 {
@@ -247,8 +219,35 @@ open_by_url(const char *url, const cascade_store_config *config, void **self)
     return fail_engine();
 }
 
+static const cascade_store_chain chain = {
+    .size = sizeof(chain),
+    .key = csc_postgres_messages_key,
+    .find = csc_postgres_links_find,
+    .link = csc_postgres_links_write,
+    .sweep = csc_postgres_links_sweep,
+};
+
+static const cascade_store_manage manage = {
+    .size = sizeof(manage),
+    .pause = csc_postgres_queues_pause,
+    .queues = csc_postgres_queues_list,
+    .totals = csc_postgres_read_totals,
+    .schema = csc_postgres_schema_list,
+    .repair = csc_postgres_mend_repair,
+    .purge = csc_postgres_mend_purge,
+    .erase = csc_postgres_delete_erase,
+    .strays = csc_postgres_strays_list,
+};
+
+static const cascade_store_integrity integrity = {
+    .size = sizeof(integrity),
+    .seal = csc_postgres_seals_change,
+    .seals = csc_postgres_seals_list,
+};
+
 static const cascade_store_driver driver = {
     .abi = CASCADE_STORE_ABI,
+    .size = sizeof(cascade_store_driver),
     .name = "postgres",
     .lane_max = 1,
     .server_clock = true,
@@ -262,32 +261,18 @@ static const cascade_store_driver driver = {
     .remove = remove_dead,
     .claim = claim_runs,
     .load = csc_postgres_read_load,
+    .receive = receive,
+    .scan = csc_postgres_read_scan,
+    .list = csc_postgres_read_list,
     .commit = commit_batch,
     .submit = csc_postgres_commit_submit,
-    .receive = receive,
-    .key = csc_postgres_messages_key,
-    .find = csc_postgres_links_find,
-    .link = csc_postgres_links_write,
-    .sweep = csc_postgres_links_sweep,
-    .strays = csc_postgres_strays_list,
-    .pause = csc_postgres_queues_pause,
-    .queues = csc_postgres_queues_list,
-    .totals = csc_postgres_read_totals,
-    .schema = csc_postgres_schema_list,
-    .scan = csc_postgres_read_scan,
-    .repair = csc_postgres_mend_repair,
-    .purge = csc_postgres_mend_purge,
-    .erase = csc_postgres_delete_erase,
-    .seal = csc_postgres_seals_change,
-    .seals = csc_postgres_seals_list,
-    .list = csc_postgres_read_list,
-    .wait = csc_postgres_wait_for,
-    .begin = begin,
-    .finish = finish,
-    .abandon = abandon,
     .settle = settle,
+    .wait = csc_postgres_wait_for,
     .wake = csc_postgres_wait_wake,
     .close = csc_postgres_close,
+    .chain = &chain,
+    .manage = &manage,
+    .integrity = &integrity,
 };
 
 const csc_store_guest *

@@ -61,7 +61,6 @@
 #include "store/store.h"
 
 #define ROUNDS_MAX 5
-#define CLAIM_MAX 1000
 
 typedef struct candidate {
     cascade_uuid cascade_id;
@@ -630,10 +629,6 @@ csc_postgres_claim_runs(void *self, const cascade_claim *claim,
     claim_state state = {.claim = claim, .claimed = claimed};
     cascade_err err = CASCADE_OK;
 
-    if (claim->limit < 1 || claim->limit > CLAIM_MAX)
-        return csc_fail(CASCADE_ERR_INVALID,
-                        "claim: the limit is %zu; give 1 to %d", claim->limit,
-                        CLAIM_MAX);
     fill_texts(&state.queues, claim->queues, claim->queue_count);
     fill_texts(&state.nodes, claim->nodes, claim->node_count);
     fill_texts(&state.own_kinds, claim->own_kinds, claim->own_kind_count);

@@ -841,9 +841,6 @@ sort_starts(const cascade_change *starts, size_t count, submit_state *submit)
         submit->existed == NULL)
         return csc_fail_memory();
     for (size_t i = 0; i < count; i++) {
-        if (starts[i].run_action != CASCADE_RUN_START)
-            return csc_fail(CASCADE_ERR_INVALID,
-                            "submit: only starts can be submitted");
         submit->places[i] = (start_place){.change = &starts[i], .index = i};
     }
     qsort(submit->places, count, sizeof(start_place), compare_places);

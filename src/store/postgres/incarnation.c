@@ -17,8 +17,6 @@
 #include "cascade/cascade.h"
 #include "cascade/store.h"
 
-#define LANES_MAX 1024
-
 static cascade_err
 attach(csc_postgres_conn *conn, void *context)
 {
@@ -54,10 +52,6 @@ csc_postgres_engine_attach(void *self, const cascade_incarnation *incarnation)
     cascade_incarnation row = *incarnation;
     cascade_err err = CASCADE_OK;
 
-    if (row.lane_count < 1 || row.lane_count > LANES_MAX)
-        return csc_fail(CASCADE_ERR_INVALID,
-                        "attach: %" PRIu32 " lanes; give 1 to %d",
-                        row.lane_count, LANES_MAX);
     err = csc_postgres_pool_run(self, CSC_POSTGRES_ALWAYS, attach, &row);
     return err == CASCADE_OK ? csc_postgres_place_attach(self, &row.engine_id)
                              : err;

@@ -216,10 +216,9 @@ csc_postgres_messages_receive(void *self, const cascade_receive *wanted,
                            .context = context,
                            .last = wanted->after,
                            .before = wanted->after};
-    cascade_err err = csc_store_check_receive(wanted);
+    cascade_err err =
+        csc_postgres_pool_run(self, CSC_POSTGRES_ALWAYS, receive, &state);
 
-    if (err == CASCADE_OK)
-        err = csc_postgres_pool_run(self, CSC_POSTGRES_ALWAYS, receive, &state);
     csc_buf_fini(&state.payload);
     return err;
 }

@@ -30,9 +30,6 @@
 #include "cascade/store.h"
 #include "store/store.h"
 
-#define IDS_MAX 1000
-#define LIMIT_MAX 1000
-
 /* ---- Rows ---------------------------------------------------------------- */
 
 /* Where rows go. */
@@ -320,9 +317,6 @@ csc_postgres_read_load(void *self, const cascade_uuid *ids, size_t count,
         .ids = ids, .count = count, .parts = parts, .target = {.sink = sink}};
     cascade_err err;
 
-    if (count < 1 || count > IDS_MAX)
-        return csc_fail(CASCADE_ERR_INVALID, "load: %zu ids; give 1 to %d",
-                        count, IDS_MAX);
     err = csc_postgres_pool_run(self, CSC_POSTGRES_ALWAYS, load, &state);
     fini_target(&state.target);
     return err;
@@ -513,10 +507,6 @@ csc_postgres_read_list(void *self, const cascade_query *query,
     bool more = true;
     cascade_err err = CASCADE_OK;
 
-    if (query->limit < 1 || query->limit > LIMIT_MAX)
-        return csc_fail(CASCADE_ERR_INVALID,
-                        "list: the limit is %zu; give 1 to %d", query->limit,
-                        LIMIT_MAX);
     if (query->place != NULL && query->place->more) {
         memcpy(&state.last, query->place->key, sizeof(state.last));
         state.after = &state.last;
@@ -608,10 +598,8 @@ csc_postgres_read_scan(void *self, const cascade_scan *scan,
                        const cascade_load_sink *sink)
 {
     scan_state state = {.scan = scan, .target = {.sink = sink}};
-    cascade_err err = csc_store_check_scan(scan);
+    cascade_err err = CASCADE_OK;
 
-    if (err != CASCADE_OK)
-        return err;
     err = csc_postgres_pool_run(self, CSC_POSTGRES_ALWAYS, scan_page, &state);
     fini_target(&state.target);
     return err;

@@ -138,10 +138,8 @@ csc_postgres_mend_repair(void *self, const cascade_repair *repairs,
                          size_t count, bool *done)
 {
     mend_state state = {.move = "repair", .statement = CSC_POSTGRES_REPAIR};
-    cascade_err err = csc_store_check_mend(state.move, count);
+    cascade_err err = CASCADE_OK;
 
-    if (err != CASCADE_OK)
-        return err;
     csc_postgres_rows_start(&state.ids, "u");
     csc_postgres_rows_start(&state.repairs, "usisisilsi");
     for (size_t i = 0; i < count; i++)
@@ -164,10 +162,8 @@ csc_postgres_mend_purge(void *self, const cascade_uuid *ids, size_t count,
     mend_state state = {.move = "purge",
                         .statement = CSC_POSTGRES_PURGE,
                         .updated_before_ms = updated_before_ms};
-    cascade_err err = csc_store_check_mend(state.move, count);
+    cascade_err err = CASCADE_OK;
 
-    if (err != CASCADE_OK)
-        return err;
     csc_postgres_rows_start(&state.ids, "u");
     for (size_t i = 0; i < count; i++)
         csc_postgres_rows_uuid(&state.ids, 0, &ids[i]);

@@ -82,10 +82,8 @@ csc_postgres_seals_change(void *self, const cascade_reseal *reseals,
                           size_t count, bool *done)
 {
     change_state state = {.done = done};
-    cascade_err err = csc_store_check_mend("seal", count);
+    cascade_err err = CASCADE_OK;
 
-    if (err != CASCADE_OK)
-        return err;
     csc_postgres_rows_start(&state.ids, "u");
     csc_postgres_rows_start(&state.rows, "ulsls");
     for (size_t i = 0; i < count; i++) {
@@ -143,9 +141,6 @@ csc_postgres_seals_list(void *self, const cascade_uuid *after, size_t limit,
 {
     list_state state = {
         .after = after, .limit = limit, .sink = sink, .context = context};
-    cascade_err err = csc_store_check_mend("seals", limit);
 
-    if (err == CASCADE_OK)
-        err = csc_postgres_pool_run(self, CSC_POSTGRES_ALWAYS, list, &state);
-    return err;
+    return csc_postgres_pool_run(self, CSC_POSTGRES_ALWAYS, list, &state);
 }

@@ -227,53 +227,74 @@ csc_postgres_now(void *self, int64_t *now_ms)
 
 /* ---- The driver ---------------------------------------------------------- */
 
+static const cascade_store_chain chain = {
+    .size = sizeof(chain),
+    .key = csc_postgres_messages_key,
+    .find = csc_postgres_links_find,
+    .link = csc_postgres_links_write,
+    .sweep = csc_postgres_links_sweep,
+};
+
+static const cascade_store_manage manage = {
+    .size = sizeof(manage),
+    .pause = csc_postgres_queues_pause,
+    .queues = csc_postgres_queues_list,
+    .totals = csc_postgres_read_totals,
+    .schema = csc_postgres_schema_list,
+    .repair = csc_postgres_mend_repair,
+    .purge = csc_postgres_mend_purge,
+    .erase = csc_postgres_delete_erase,
+    .strays = csc_postgres_strays_list,
+};
+
+static const cascade_store_integrity integrity = {
+    .size = sizeof(integrity),
+    .seal = csc_postgres_seals_change,
+    .seals = csc_postgres_seals_list,
+};
+
+static const cascade_store_node_txn node_txn = {
+    .size = sizeof(node_txn),
+    .native = CASCADE_NATIVE_POSTGRES,
+    .native_max = CSC_POSTGRES_NATIVE_MAX,
+    .begin = csc_postgres_native_begin,
+    .finish = csc_postgres_native_finish,
+    .abandon = csc_postgres_native_abandon,
+};
+
+static const cascade_store_driver driver = {
+    .abi = CASCADE_STORE_ABI,
+    .size = sizeof(cascade_store_driver),
+    .name = "postgres",
+    .lane_max = LANE_MAX,
+    .server_clock = true,
+    .open = open_store,
+    .migrate = csc_postgres_schema_migrate,
+    .now = csc_postgres_now,
+    .attach = csc_postgres_engine_attach,
+    .renew = csc_postgres_engine_renew,
+    .detach = csc_postgres_engine_detach,
+    .engines = csc_postgres_engine_list,
+    .remove = csc_postgres_remove_dead,
+    .claim = csc_postgres_claim_runs,
+    .load = csc_postgres_read_load,
+    .receive = csc_postgres_messages_receive,
+    .scan = csc_postgres_read_scan,
+    .list = csc_postgres_read_list,
+    .commit = csc_postgres_commit_batch,
+    .submit = csc_postgres_commit_submit,
+    .settle = csc_postgres_native_settle,
+    .wait = csc_postgres_wait_for,
+    .wake = csc_postgres_wait_wake,
+    .close = csc_postgres_close,
+    .chain = &chain,
+    .manage = &manage,
+    .integrity = &integrity,
+    .node_txn = &node_txn,
+};
+
 const cascade_store_driver *
 csc_store_postgres_driver(void)
 {
-    static const cascade_store_driver driver = {
-        .abi = CASCADE_STORE_ABI,
-        .name = "postgres",
-        .lane_max = LANE_MAX,
-        .native = CASCADE_NATIVE_POSTGRES,
-        .native_max = CSC_POSTGRES_NATIVE_MAX,
-        .server_clock = true,
-        .open = open_store,
-        .migrate = csc_postgres_schema_migrate,
-        .now = csc_postgres_now,
-        .attach = csc_postgres_engine_attach,
-        .renew = csc_postgres_engine_renew,
-        .detach = csc_postgres_engine_detach,
-        .engines = csc_postgres_engine_list,
-        .remove = csc_postgres_remove_dead,
-        .claim = csc_postgres_claim_runs,
-        .load = csc_postgres_read_load,
-        .commit = csc_postgres_commit_batch,
-        .submit = csc_postgres_commit_submit,
-        .receive = csc_postgres_messages_receive,
-        .key = csc_postgres_messages_key,
-        .find = csc_postgres_links_find,
-        .link = csc_postgres_links_write,
-        .sweep = csc_postgres_links_sweep,
-        .strays = csc_postgres_strays_list,
-        .pause = csc_postgres_queues_pause,
-        .queues = csc_postgres_queues_list,
-        .totals = csc_postgres_read_totals,
-        .schema = csc_postgres_schema_list,
-        .scan = csc_postgres_read_scan,
-        .repair = csc_postgres_mend_repair,
-        .purge = csc_postgres_mend_purge,
-        .erase = csc_postgres_delete_erase,
-        .seal = csc_postgres_seals_change,
-        .seals = csc_postgres_seals_list,
-        .list = csc_postgres_read_list,
-        .wait = csc_postgres_wait_for,
-        .begin = csc_postgres_native_begin,
-        .finish = csc_postgres_native_finish,
-        .abandon = csc_postgres_native_abandon,
-        .settle = csc_postgres_native_settle,
-        .wake = csc_postgres_wait_wake,
-        .close = csc_postgres_close,
-    };
-
     return &driver;
 }

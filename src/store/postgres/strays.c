@@ -68,11 +68,9 @@ csc_postgres_strays_list(void *self, cascade_stray kind, size_t limit,
                          void *context, bool *more)
 {
     stray_state state = {.result = NULL};
-    cascade_err err = csc_store_begin_strays(&state.straying, kind, limit,
-                                             cursor, sink, context);
+    cascade_err err = CASCADE_OK;
 
-    if (err != CASCADE_OK)
-        return err;
+    csc_store_begin_strays(&state.straying, kind, limit, cursor, sink, context);
     err = csc_postgres_pool_run(self, CSC_POSTGRES_ALWAYS, read_strays, &state);
     if (err == CASCADE_OK)
         err = give_all(&state);

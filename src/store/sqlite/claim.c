@@ -59,7 +59,6 @@
 #include "cascade/store.h"
 #include "store/store.h"
 
-#define CLAIM_MAX 1000
 #define UNNAMED_MAX 1000
 /* The statement gives none that is longer: 256 bytes, or in UTF-16 128 units,
  * which are three bytes each at most. */
@@ -771,10 +770,6 @@ csc_sqlite_claim_runs(void *self, const cascade_claim *claim,
     claim_state state = {.claim = claim};
     cascade_err err;
 
-    if (claim->limit < 1 || claim->limit > CLAIM_MAX)
-        return cascade_store_fail(CASCADE_ERR_INVALID,
-                                  "claim: the limit is %zu; give 1 to %d",
-                                  claim->limit, CLAIM_MAX);
     state.now_ms = csc_clock_wall_ms(store->config->clock);
     state.paused = csc_mem_zalloc(claim->queue_count, sizeof(bool));
     if (state.paused == NULL)

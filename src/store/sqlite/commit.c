@@ -643,13 +643,6 @@ csc_sqlite_commit_submit(void *self, const cascade_submission *submission)
     write_state state = {.engine_id = NULL};
     cascade_err err;
 
-    for (size_t i = 0; i < submission->start_count; i++) {
-        if (submission->starts[i].run_action != CASCADE_RUN_START)
-            return cascade_store_fail(CASCADE_ERR_INVALID,
-                                      "submit: change %zu is no start; submit "
-                                      "takes nothing else",
-                                      i);
-    }
     err = csc_sqlite_txn_begin_write(store, &state.conn);
     if (err != CASCADE_OK)
         return err;

@@ -240,10 +240,8 @@ csc_sqlite_messages_receive(void *self, const cascade_receive *receive,
                            .left = receive->limit};
     cascade_uuid id = receive->after;
     bool found = true;
-    cascade_err err = csc_store_check_receive(receive);
+    cascade_err err = csc_sqlite_txn_begin_read(self, &state.conn);
 
-    if (err == CASCADE_OK)
-        err = csc_sqlite_txn_begin_read(self, &state.conn);
     if (err != CASCADE_OK)
         return err;
     while (err == CASCADE_OK && found && !is_full(&state)) {

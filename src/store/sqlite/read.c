@@ -31,8 +31,6 @@
 #include "cascade/store.h"
 #include "store/store.h"
 
-#define READ_MAX 1000
-
 /* ---- Load ---------------------------------------------------------------- */
 
 typedef struct load_state {
@@ -248,10 +246,6 @@ csc_sqlite_read_load(void *self, const cascade_uuid *ids, size_t count,
     load_state state = {.sink = sink};
     cascade_err err;
 
-    if (count < 1 || count > READ_MAX)
-        return cascade_store_fail(CASCADE_ERR_INVALID,
-                                  "load: %zu ids; give 1 to %d", count,
-                                  READ_MAX);
     err = sort_ids(&state, ids, count);
     if (err == CASCADE_OK)
         err = csc_sqlite_txn_begin_read(self, &state.conn);
@@ -533,10 +527,6 @@ csc_sqlite_read_list(void *self, const cascade_query *query,
     bool more = true;
     cascade_err err;
 
-    if (query->limit < 1 || query->limit > READ_MAX)
-        return cascade_store_fail(CASCADE_ERR_INVALID,
-                                  "list: the limit is %zu; give 1 to %d",
-                                  query->limit, READ_MAX);
     err = begin_listing(&l);
     if (err == CASCADE_OK)
         err = csc_sqlite_txn_begin_read(self, &conn);

@@ -183,10 +183,8 @@ csc_sqlite_manage_repair(void *self, const cascade_repair *repairs,
                          size_t count, bool *done)
 {
     csc_sqlite_conn *conn = NULL;
-    cascade_err err = csc_store_check_mend("repair", count);
+    cascade_err err = csc_sqlite_txn_begin_write(self, &conn);
 
-    if (err == CASCADE_OK)
-        err = csc_sqlite_txn_begin_write(self, &conn);
     if (err != CASCADE_OK)
         return err;
     for (size_t i = 0; i < count && err == CASCADE_OK; i++)
@@ -224,10 +222,8 @@ csc_sqlite_manage_purge(void *self, const cascade_uuid *ids, size_t count,
     csc_sqlite_conn *conn = NULL;
     csc_sqlite_room room;
     size_t purged = 0;
-    cascade_err err = csc_store_check_mend("purge", count);
+    cascade_err err = csc_sqlite_txn_begin_write(self, &conn);
 
-    if (err == CASCADE_OK)
-        err = csc_sqlite_txn_begin_write(self, &conn);
     if (err != CASCADE_OK)
         return err;
     csc_sqlite_delete_begin(&room);

@@ -162,10 +162,8 @@ csc_sqlite_scan_page(void *self, const cascade_scan *scan,
                      const cascade_load_sink *sink)
 {
     scan_state state = {.scan = scan, .sink = sink};
-    cascade_err err = csc_store_check_scan(scan);
+    cascade_err err = csc_sqlite_txn_begin_read(self, &state.conn);
 
-    if (err == CASCADE_OK)
-        err = csc_sqlite_txn_begin_read(self, &state.conn);
     if (err != CASCADE_OK)
         return err;
     if (scan->cascade_id == NULL)

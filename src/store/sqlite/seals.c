@@ -90,10 +90,8 @@ csc_sqlite_seals_change(void *self, const cascade_reseal *reseals, size_t count,
                         bool *done)
 {
     csc_sqlite_conn *conn = NULL;
-    cascade_err err = csc_store_check_mend("seal", count);
+    cascade_err err = csc_sqlite_txn_begin_write(self, &conn);
 
-    if (err == CASCADE_OK)
-        err = csc_sqlite_txn_begin_write(self, &conn);
     if (err != CASCADE_OK)
         return err;
     for (size_t i = 0; i < count && err == CASCADE_OK; i++)
@@ -136,10 +134,8 @@ csc_sqlite_seals_list(void *self, const cascade_uuid *after, size_t limit,
                       cascade_seal_sink sink, void *context)
 {
     csc_sqlite_conn *conn = NULL;
-    cascade_err err = csc_store_check_mend("seals", limit);
+    cascade_err err = csc_sqlite_txn_begin_read(self, &conn);
 
-    if (err == CASCADE_OK)
-        err = csc_sqlite_txn_begin_read(self, &conn);
     if (err != CASCADE_OK)
         return err;
     return csc_sqlite_txn_end(conn, list(conn, after, limit, sink, context));

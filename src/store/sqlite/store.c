@@ -282,12 +282,46 @@ get_now(void *self, int64_t *now_ms)
     return CASCADE_OK;
 }
 
-const cascade_store_driver csc_sqlite_driver = {
-    .abi = CASCADE_STORE_ABI,
-    .name = "sqlite",
-    .lane_max = 1,
+static const cascade_store_chain chain = {
+    .size = sizeof(chain),
+    .key = csc_sqlite_messages_key,
+    .find = csc_sqlite_links_find,
+    .link = csc_sqlite_links_write,
+    .sweep = csc_sqlite_links_sweep,
+};
+
+static const cascade_store_manage manage = {
+    .size = sizeof(manage),
+    .pause = csc_sqlite_manage_pause,
+    .queues = csc_sqlite_manage_queues,
+    .totals = csc_sqlite_manage_totals,
+    .schema = csc_sqlite_schema_list,
+    .repair = csc_sqlite_manage_repair,
+    .purge = csc_sqlite_manage_purge,
+    .erase = csc_sqlite_delete_erase,
+    .strays = csc_sqlite_strays_list,
+};
+
+static const cascade_store_integrity integrity = {
+    .size = sizeof(integrity),
+    .seal = csc_sqlite_seals_change,
+    .seals = csc_sqlite_seals_list,
+};
+
+static const cascade_store_node_txn node_txn = {
+    .size = sizeof(node_txn),
     .native = CASCADE_NATIVE_SQLITE,
     .native_max = 1,
+    .begin = csc_sqlite_native_begin,
+    .finish = csc_sqlite_native_finish,
+    .abandon = csc_sqlite_native_abandon,
+};
+
+const cascade_store_driver csc_sqlite_driver = {
+    .abi = CASCADE_STORE_ABI,
+    .size = sizeof(cascade_store_driver),
+    .name = "sqlite",
+    .lane_max = 1,
     .open = open_store,
     .migrate = csc_sqlite_schema_migrate,
     .now = get_now,
@@ -298,32 +332,19 @@ const cascade_store_driver csc_sqlite_driver = {
     .remove = csc_sqlite_lease_remove,
     .claim = csc_sqlite_claim_runs,
     .load = csc_sqlite_read_load,
+    .receive = csc_sqlite_messages_receive,
+    .scan = csc_sqlite_scan_page,
+    .list = csc_sqlite_read_list,
     .commit = csc_sqlite_commit_batch,
     .submit = csc_sqlite_commit_submit,
-    .receive = csc_sqlite_messages_receive,
-    .key = csc_sqlite_messages_key,
-    .find = csc_sqlite_links_find,
-    .link = csc_sqlite_links_write,
-    .sweep = csc_sqlite_links_sweep,
-    .strays = csc_sqlite_strays_list,
-    .pause = csc_sqlite_manage_pause,
-    .queues = csc_sqlite_manage_queues,
-    .totals = csc_sqlite_manage_totals,
-    .schema = csc_sqlite_schema_list,
-    .scan = csc_sqlite_scan_page,
-    .repair = csc_sqlite_manage_repair,
-    .purge = csc_sqlite_manage_purge,
-    .erase = csc_sqlite_delete_erase,
-    .seal = csc_sqlite_seals_change,
-    .seals = csc_sqlite_seals_list,
-    .list = csc_sqlite_read_list,
-    .wait = csc_sqlite_wait_for,
-    .begin = csc_sqlite_native_begin,
-    .finish = csc_sqlite_native_finish,
-    .abandon = csc_sqlite_native_abandon,
     .settle = csc_sqlite_native_settle,
+    .wait = csc_sqlite_wait_for,
     .wake = csc_sqlite_wait_wake,
     .close = close_store,
+    .chain = &chain,
+    .manage = &manage,
+    .integrity = &integrity,
+    .node_txn = &node_txn,
 };
 
 const cascade_store_driver *

@@ -68,13 +68,11 @@ csc_sqlite_strays_list(void *self, cascade_stray kind, size_t limit,
 {
     csc_sqlite_conn *conn = NULL;
     csc_store_straying s;
-    cascade_err err =
-        csc_store_begin_strays(&s, kind, limit, cursor, sink, context);
+    cascade_err err = csc_sqlite_txn_begin_read(self, &conn);
 
-    if (err == CASCADE_OK)
-        err = csc_sqlite_txn_begin_read(self, &conn);
     if (err != CASCADE_OK)
         return err;
+    csc_store_begin_strays(&s, kind, limit, cursor, sink, context);
     err = csc_sqlite_txn_end(conn, look(conn, &s));
     return csc_store_end_strays(&s, err, more);
 }

@@ -66,7 +66,7 @@ find(const play *p, const cascade_uuid *id)
     const char *path = cascade_uuid_format(id, text);
     cascade_found found = {.run_number = 0};
 
-    assert_ok(p->store->driver->find(p->store->self, &path, 1, &found));
+    assert_ok(p->store->driver->chain->find(p->store->self, &path, 1, &found));
     return found;
 }
 

@@ -494,7 +494,7 @@ is_all_received(void *context)
     scene *s = context;
     cascade_totals totals;
 
-    assert_ok(s->store->driver->totals(s->store->self, &totals));
+    assert_ok(s->store->driver->manage->totals(s->store->self, &totals));
     return totals.messages == 0;
 }
 

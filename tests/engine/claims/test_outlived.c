@@ -51,7 +51,7 @@ expect_swept(const play *p, const cascade_uuid ids[RUNS])
     cascade_found found[3];
 
     (void)snprintf(path, sizeof(path), "%s/message/signal/of-1", root);
-    assert_ok(p->store->driver->find(p->store->self, paths, 3, found));
+    assert_ok(p->store->driver->chain->find(p->store->self, paths, 3, found));
     for (size_t i = 0; i < 3; i++)
         assert_true(csc_uuid_is_nil(&found[i].id));
 }
@@ -328,7 +328,7 @@ is_erased(void *context)
     const going *g = context;
     cascade_totals totals;
 
-    assert_ok(g->p->store->driver->totals(g->p->store->self, &totals));
+    assert_ok(g->p->store->driver->manage->totals(g->p->store->self, &totals));
     return totals.erasing == 0;
 }
 

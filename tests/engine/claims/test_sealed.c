@@ -25,7 +25,7 @@ all_have_ended(void *context)
     const cascade_store *store = context;
     cascade_totals totals;
 
-    return store->driver->totals(store->self, &totals) == CASCADE_OK &&
+    return store->driver->manage->totals(store->self, &totals) == CASCADE_OK &&
            totals.running == 0;
 }
 
@@ -90,7 +90,7 @@ tamper(test_db *db, const char *sql)
     play_on(&p, has_warned, &p);
     assert_int_equal(
         play_count(&p, "cascade.await:news", CASCADE_EXECUTION_RUNNING), 1);
-    assert_ok(p.store->driver->totals(p.store->self, &totals));
+    assert_ok(p.store->driver->manage->totals(p.store->self, &totals));
     assert_int_equal(totals.messages, 1);
     play_end(&p);
 }
@@ -119,7 +119,8 @@ no_message_is_left(void *context)
     const play *p = context;
     cascade_totals totals;
 
-    return p->store->driver->totals(p->store->self, &totals) == CASCADE_OK &&
+    return p->store->driver->manage->totals(p->store->self, &totals) ==
+               CASCADE_OK &&
            totals.messages == 0;
 }
 

@@ -136,7 +136,7 @@ nothing_is_left(void *context)
     const stuck_scene *b = context;
     cascade_totals totals;
 
-    assert_ok(b->other->driver->totals(b->other->self, &totals));
+    assert_ok(b->other->driver->manage->totals(b->other->self, &totals));
     return totals.messages == 0;
 }
 

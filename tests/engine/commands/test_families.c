@@ -189,7 +189,7 @@ totals(scene *s)
     cascade_store *store = s->db->stores[0];
     cascade_totals totals = {0};
 
-    assert_ok(store->driver->totals(store->self, &totals));
+    assert_ok(store->driver->manage->totals(store->self, &totals));
     return totals;
 }
 

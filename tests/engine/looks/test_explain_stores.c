@@ -668,10 +668,11 @@ its_queue_is_paused_until_it_is_resumed(test_db *db)
     cascade_explanation *explanation = NULL;
     cascade_cause cause;
 
-    assert_ok(store->driver->pause(store->self, "other", true, "{}", &changed));
+    assert_ok(store->driver->manage->pause(store->self, "other", true, "{}",
+                                           &changed));
     check_reasons(store, &id, "FREE");
-    assert_ok(
-        store->driver->pause(store->self, "default", true, "{}", &changed));
+    assert_ok(store->driver->manage->pause(store->self, "default", true, "{}",
+                                           &changed));
     check_reasons(store, &id, "QUEUE_PAUSED");
     cause = check_cause(store, &id, CASCADE_REASON_QUEUE_PAUSED, "default",
                         "queue default is paused since %T: resume the queue");
@@ -679,12 +680,12 @@ its_queue_is_paused_until_it_is_resumed(test_db *db)
     assert_ok(store->driver->detach(store->self, &engine));
     check_reasons(store, &id, "QUEUE_PAUSED NO_ENGINE");
     engine = attach(store, KNOWS_N);
-    assert_ok(
-        store->driver->pause(store->self, "default", false, NULL, &changed));
+    assert_ok(store->driver->manage->pause(store->self, "default", false, NULL,
+                                           &changed));
     check_reasons(store, &id, "FREE");
     claim(store, &engine, 1);
-    assert_ok(
-        store->driver->pause(store->self, "default", true, "{}", &changed));
+    assert_ok(store->driver->manage->pause(store->self, "default", true, "{}",
+                                           &changed));
     check_reasons(store, &id, "OWNED QUEUE_PAUSED");
     assert_string_equal(
         find(store, &id, CASCADE_REASON_RUNS, &explanation)->text,
@@ -749,7 +750,7 @@ it_has_no_run_until_it_gets_one(test_db *db)
     check_reasons(store, &id, "NO_RUN");
     check_cause(store, &id, CASCADE_REASON_NO_RUN, "",
                 "it has no run, so no engine finds it: adopt it");
-    assert_ok(store->driver->repair(store->self, &repair, 1, &done));
+    assert_ok(store->driver->manage->repair(store->self, &repair, 1, &done));
     assert_true(done);
     check_reasons(store, &id, "FREE");
 }

@@ -197,11 +197,12 @@ queues_tell_who_paused_them_and_why(test_db *db)
     const cascade_queue_info *info = NULL;
     bool changed = false;
 
-    assert_ok(store->driver->pause(store->self, "q", true,
-                                   "{\"reason\":\"it \\\"burns\\\"\","
-                                   "\"request\":\"r-1\"}",
-                                   &changed));
-    assert_ok(store->driver->pause(store->self, "r", true, "{}", &changed));
+    assert_ok(store->driver->manage->pause(store->self, "q", true,
+                                           "{\"reason\":\"it \\\"burns\\\"\","
+                                           "\"request\":\"r-1\"}",
+                                           &changed));
+    assert_ok(
+        store->driver->manage->pause(store->self, "r", true, "{}", &changed));
     list = list_queues(store, 2);
     info = cascade_queue_list_get(list, 0);
     assert_string_equal(info->name, "q");
@@ -214,7 +215,8 @@ queues_tell_who_paused_them_and_why(test_db *db)
     assert_string_equal(info->pause_request, "");
     assert_string_equal(info->pause_reason, "");
     cascade_queue_list_free(list);
-    assert_ok(store->driver->pause(store->self, "q", false, NULL, &changed));
+    assert_ok(
+        store->driver->manage->pause(store->self, "q", false, NULL, &changed));
     list = list_queues(store, 1);
     assert_string_equal(cascade_queue_list_get(list, 0)->name, "r");
     cascade_queue_list_free(list);

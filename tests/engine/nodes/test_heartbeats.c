@@ -9,6 +9,7 @@
 
 #include "engine/support/stage.h"
 #include "held/engine_state.h"
+#include "store/store.h"
 
 /* ---- Heartbeats --------------------------------------------------------- */
 
@@ -236,8 +237,8 @@ progress_outlives_the_engine(test_db *db)
     assert_true(stores_until(is_recorded_in_time, &last));
     dead = s.engine;
     /* Its own housekeeping may be the one that frees the cascade. */
-    assert_ok(dead->driver->remove(dead->driver_self, &dead->incarnation.id, 1,
-                                   10, &freed));
+    assert_ok(dead->store->driver->remove(
+        dead->store->self, &dead->incarnation.id, 1, 10, &freed));
     cascade_engine_request_stop(dead);
     stage_start_engine(&s);
     stage_await(&s, CASCADE_COMPLETED);

@@ -10,6 +10,7 @@
 
 #include "engine/support/stage.h"
 #include "held/engine_state.h"
+#include "store/store.h"
 
 /* Where a limit in real time may pass before the function is entered, it is
  * tried again with one so many times longer. */
@@ -349,8 +350,8 @@ outlive_engine(cascade_node *node, void *user)
     (void)node;
     if (atomic_fetch_add(&s->entered, 1) > 0)
         return CASCADE_OK;
-    expect(dead->driver->remove(dead->driver_self, &dead->incarnation.id, 1, 10,
-                                &freed) == CASCADE_OK);
+    expect(dead->store->driver->remove(dead->store->self, &dead->incarnation.id,
+                                       1, 10, &freed) == CASCADE_OK);
     expect(freed == 1);
     cascade_engine_request_stop(dead);
     fake_clock_advance(&s->db->clock, 1000);

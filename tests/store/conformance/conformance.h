@@ -106,7 +106,6 @@ conformance_group conformance_scan(void);
 conformance_group conformance_mend(void);
 conformance_group conformance_native(void);
 conformance_group conformance_native_beside(void);
-conformance_group conformance_native_none(void); /* without them */
 conformance_group conformance_wait(void);
 conformance_group conformance_wait_unheard(void); /* behind a pooler */
 conformance_group conformance_race(void);

@@ -238,23 +238,6 @@ a_submit_may_name_a_cascade_twice(void **state)
     db_assert_unchanged(db, picture);
 }
 
-/* Submit takes starts and nothing else: a write has no fence there. */
-static void
-a_submit_of_a_write_is_refused(void **state)
-{
-    conformance_db *db = *state;
-    owned it = own_one(db);
-    cascade_change *changes[2] = {
-        rows_start(&db->rows, rows_id(&db->rows)),
-        rows_write(&db->rows, it.id, 1),
-    };
-    char *picture = db_picture(db);
-
-    assert_int_not_equal(db_submit(db, changes, 2, NULL), CASCADE_OK);
-    assert_true(cascade_errmsg()[0] != '\0');
-    db_assert_unchanged(db, picture);
-}
-
 /* S6: also when the cascade has ended and has no run any more. */
 static void
 an_ended_cascade_is_not_started_again(void **state)
@@ -706,7 +689,6 @@ conformance_commit(void)
         cmocka_unit_test(a_repeated_submit_is_recognised),
         cmocka_unit_test(a_brief_submit_is_a_submit),
         cmocka_unit_test(a_submit_may_name_a_cascade_twice),
-        cmocka_unit_test(a_submit_of_a_write_is_refused),
         cmocka_unit_test(an_ended_cascade_is_not_started_again),
         cmocka_unit_test(a_path_that_is_taken_is_refused),
         cmocka_unit_test(a_path_twice_in_one_batch_is_refused),

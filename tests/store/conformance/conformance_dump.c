@@ -164,7 +164,8 @@ dump_keys(cascade_store *store, store_dump *dump)
     for (int i = 0; i < 3; i++) {
         int32_t number = 0;
 
-        assert_ok(store->driver->key(store->self, "user", keys[i], &number));
+        assert_ok(
+            store->driver->chain->key(store->self, "user", keys[i], &number));
         csc_buf_add_format(&dump->text, "key %s %d\n", keys[i], (int)number);
     }
 }
@@ -264,7 +265,7 @@ dump_totals(cascade_store *store, store_dump *dump)
 {
     cascade_totals totals;
 
-    assert_ok(store->driver->totals(store->self, &totals));
+    assert_ok(store->driver->manage->totals(store->self, &totals));
     csc_buf_add_text(&dump->text, "totals");
     add_number(&dump->text, totals.running);
     add_number(&dump->text, totals.completed);
@@ -292,7 +293,7 @@ db_dump(cascade_store *store, unsigned parts)
     assert_ok(store->driver->now(store->self, &taken->now_ms));
     dump_cascades(store, taken);
     dump_keys(store, taken);
-    assert_ok(store->driver->queues(store->self, on_queue, taken));
+    assert_ok(store->driver->manage->queues(store->self, on_queue, taken));
     dump_totals(store, taken);
     if ((parts & DUMP_ENGINES) != 0)
         dump_engines(store, taken);

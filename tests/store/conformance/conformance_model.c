@@ -256,8 +256,8 @@ some_key(twin_world *world, cascade_change *start)
     static const char *const keys[] = {"a", "b", "c"};
 
     start->key = twin_text(world, keys, 3);
-    assert_ok(world->model->driver->key(world->model->self, "user", start->key,
-                                        &start->run_number));
+    assert_ok(world->model->driver->chain->key(world->model->self, "user",
+                                               start->key, &start->run_number));
     start->run_number += (int32_t)rows_below(world->rows, 4) - 1;
 }
 
@@ -909,7 +909,7 @@ random_moves_give_what_the_model_gives(void **state)
         received += world->received;
         mended += world->mended;
         finished += world->finished;
-        native = world->db->driver->native != NULL;
+        native = world->db->driver->node_txn != NULL;
         print_message("episode %" PRIu64 ": %zu cascades, %zu commits, "
                       "%zu refused, %zu claimed, %zu letters, %zu received, "
                       "%zu repaired or purged\n",

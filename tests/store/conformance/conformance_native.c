@@ -80,7 +80,7 @@ run_postgres(void *handle, const char *sql, int64_t *number)
 static bool
 is_postgres(const conformance_db *db)
 {
-    return strcmp(db->driver->native, CASCADE_NATIVE_POSTGRES) == 0;
+    return strcmp(db->driver->node_txn->native, CASCADE_NATIVE_POSTGRES) == 0;
 }
 
 /* `format`, with the schema in the place of each "@". */
@@ -126,13 +126,15 @@ run_sql(native_scene *it, const char *format, int64_t *number)
 static void
 begin(native_scene *it)
 {
-    assert_ok(it->store->driver->begin(it->store->self, LIMIT_MS, &it->native));
+    assert_ok(it->store->driver->node_txn->begin(it->store->self, LIMIT_MS,
+                                                 &it->native));
 }
 
 static void
 drop(native_scene *it)
 {
-    assert_ok(it->store->driver->abandon(it->store->self, &it->native));
+    assert_ok(
+        it->store->driver->node_txn->abandon(it->store->self, &it->native));
 }
 
 static cascade_err
@@ -146,8 +148,8 @@ finish_with(native_scene *it, cascade_change **changes, size_t count,
                                rows_changes(&it->db->rows, changes, count),
                            .change_count = count};
 
-    return it->store->driver->finish(it->store->self, &it->native, &batch,
-                                     existed);
+    return it->store->driver->node_txn->finish(it->store->self, &it->native,
+                                               &batch, existed);
 }
 
 /* The change of a node that completes and spawns one. */
@@ -363,7 +365,8 @@ starts_within_tell_whether_they_existed(void **state)
     batch.changes = sorted;
     begin(&it);
     assert_orders(&it);
-    assert_ok(db->driver->finish(db->self, &it.native, &batch, existed));
+    assert_ok(
+        db->driver->node_txn->finish(db->self, &it.native, &batch, existed));
     for (size_t i = 0; i < 4; i++)
         assert_int_equal(existed[i],
                          csc_uuid_equal(&sorted[i].cascade.id, &there));
@@ -385,10 +388,10 @@ messages_are_part_of_it(void **state)
     assert_ok(db_submit_one(db, rows_start(&db->rows, to)));
     rows_send(&db->rows, change, message);
     begin(&it);
-    assert_ok(db->driver->totals(db->self, &totals));
+    assert_ok(db->driver->manage->totals(db->self, &totals));
     assert_int_equal(totals.messages, 0);
     assert_ok(finish_with(&it, &change, 1, &existed));
-    assert_ok(db->driver->totals(db->self, &totals));
+    assert_ok(db->driver->manage->totals(db->self, &totals));
     assert_int_equal(totals.messages, 1);
 }
 
@@ -443,7 +446,7 @@ a_removal_does_not_wait_for_the_function(void **state)
     cascade_store *other;
     char *picture;
 
-    if (db->driver->native_max == 1)
+    if (db->driver->node_txn->native_max == 1)
         return;
     other = db_open(db);
     begin(&it);
@@ -533,7 +536,7 @@ a_finish_that_was_settled_meanwhile_is_lost(void **state)
     char *picture = db_picture(db);
     bool committed = true;
 
-    if (db->driver->native_max == 1) {
+    if (db->driver->node_txn->native_max == 1) {
         csc_mem_free(picture);
         return; /* settle would wait for it */
     }
@@ -751,7 +754,7 @@ begin_within(native_scene *it, int64_t limit_ms)
     for (int i = 0; i < TRIES_MAX; i++) {
         int64_t begun_ms = csc_clock_monotonic_ms(&csc_clock_system);
         cascade_err err =
-            store->driver->begin(store->self, limit_ms, &it->native);
+            store->driver->node_txn->begin(store->self, limit_ms, &it->native);
 
         if (err == CASCADE_OK)
             return;
@@ -862,7 +865,7 @@ two_handles_have_transactions_of_their_own(void **state)
     native_scene other = it;
 
     other.store = db_open(db);
-    if (db->driver->native_max > 1) {
+    if (db->driver->node_txn->native_max > 1) {
         begin(&it);
         begin(&other);
         assert_orders(&it);
@@ -928,9 +931,10 @@ commits_beside_it_come_through(void **state)
         0, pthread_create(&beside.thread, NULL, commit_beside, &beside));
     await_flag(&beside.begun);
     poll(NULL, 0, 20); /* for one that should wait, and does not */
-    if (db->driver->native_max > 1)
+    if (db->driver->node_txn->native_max > 1)
         await_flag(&beside.done);
-    assert_int_equal(atomic_load(&beside.done), db->driver->native_max > 1);
+    assert_int_equal(atomic_load(&beside.done),
+                     db->driver->node_txn->native_max > 1);
     assert_true(run_sql(&it, "SELECT 1", NULL));
     drop(&it);
     assert_int_equal(0, pthread_join(beside.thread, NULL));

@@ -31,10 +31,10 @@ twin_commit(twin_world *world, const cascade_batch *batch, cascade_err wanted,
     cascade_native native;
     cascade_err err;
 
-    if (driver->native == NULL || !twin_chance(world, 30))
+    if (driver->node_txn == NULL || !twin_chance(world, 30))
         return driver->commit(world->db->self, batch, existed);
-    assert_ok(driver->begin(world->db->self, LIMIT_MS, &native));
-    err = driver->finish(world->db->self, &native, batch, existed);
+    assert_ok(driver->node_txn->begin(world->db->self, LIMIT_MS, &native));
+    err = driver->node_txn->finish(world->db->self, &native, batch, existed);
     if (is_repeated(world, batch)) {
         assert_true(err == CASCADE_ERR_LOST || err == CASCADE_ERR_REFUSED);
         return driver->commit(world->db->self, batch, existed);
@@ -68,7 +68,7 @@ twin_settle(twin_world *world)
                            .number = engine->number + 1};
     bool flag = true;
 
-    if (driver->native == NULL || !engine->alive)
+    if (driver->node_txn == NULL || !engine->alive)
         return;
     if (engine->number > 0)
         assert_ok(driver->settle(world->db->self, &engine->id, 0,

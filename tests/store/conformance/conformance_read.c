@@ -652,35 +652,6 @@ an_error_of_a_sink_is_the_result(void **state)
     free(listed);
 }
 
-/* S15: what is over a bound of the interface is refused at once. */
-static void
-moves_refuse_what_is_over_their_bounds(void **state)
-{
-    conformance_db *db = *state;
-    cascade_uuid engine = db_attach(db, 1, DB_LONG_LEASE_MS);
-    cascade_uuid *ids = calloc(1001, sizeof(*ids));
-    listed_ids *listed = calloc(1, sizeof(*listed));
-    cascade_claimed *claimed = calloc(1001, sizeof(*claimed));
-    loaded_rows loaded = {.rows = NULL};
-    cascade_claim_result result = {0};
-    static const size_t counts[] = {0, 1001};
-
-    for (int i = 0; i < 2; i++) {
-        cascade_query query = {.limit = counts[i]};
-
-        assert_fails(CASCADE_ERR_INVALID,
-                     load(db->handles[0], ids, counts[i], 0, &loaded));
-        assert_fails(CASCADE_ERR_INVALID,
-                     db->driver->list(db->self, &query, keep_listed, listed));
-        assert_fails(
-            CASCADE_ERR_INVALID,
-            db_claim(db, engine, "default", counts[i], claimed, &result));
-    }
-    free(ids);
-    free(listed);
-    free(claimed);
-}
-
 /* One of each move that fails. */
 static void
 fail_each_move(conformance_db *db, cascade_uuid engine)
@@ -741,7 +712,6 @@ conformance_read(void)
         cmocka_unit_test(pages_go_on_while_cascades_are_started),
         cmocka_unit_test(one_cascade_is_listed_by_its_id),
         cmocka_unit_test(an_error_of_a_sink_is_the_result),
-        cmocka_unit_test(moves_refuse_what_is_over_their_bounds),
         cmocka_unit_test(failing_moves_leave_nothing_behind),
     };
 

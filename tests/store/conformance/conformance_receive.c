@@ -223,38 +223,6 @@ ends_are_among_the_last_messages(void **state)
     assert_string_equal(found.paths[0], "second");
 }
 
-static cascade_err
-fail_any(void *context, const cascade_message_row *row, bool repeated)
-{
-    (void)context;
-    (void)row;
-    (void)repeated;
-    return cascade_store_fail(CASCADE_ERR_CORRUPT, "a message was given");
-}
-
-static void
-receiving_refuses_what_is_over_its_bounds(void **state)
-{
-    static const cascade_receive bad[] = {
-        {.limit = 0, .each = 1},
-        {.limit = 10001, .each = 1},
-        {.limit = 1, .each = 0},
-        {.limit = 1, .each = 10001},
-        {.limit = 1,
-         .each = 1,
-         .except_count = CASCADE_RECEIVE_EXCEPT_MAX + 1}};
-    post_office po = fill(state);
-
-    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-        cascade_receive receive = bad[i];
-
-        receive.engine_id = po.it.engine;
-        assert_fails(CASCADE_ERR_INVALID,
-                     po.it.db->driver->receive(po.it.db->self, &receive,
-                                               fail_any, NULL));
-    }
-}
-
 conformance_group
 conformance_receive(void)
 {
@@ -265,7 +233,6 @@ conformance_receive(void)
         cmocka_unit_test(cascades_that_are_left_out_give_nothing),
         cmocka_unit_test(ends_are_given_that_others_are_in_front_of),
         cmocka_unit_test(ends_are_among_the_last_messages),
-        cmocka_unit_test(receiving_refuses_what_is_over_its_bounds),
     };
 
     return (conformance_group){"receive", tests,

@@ -33,10 +33,10 @@ twin_pause(twin_world *world)
     bool paused = twin_chance(world, 40);
     bool changed[2];
 
-    assert_ok(world->db->driver->pause(world->db->self, queue, paused, about,
-                                       &changed[0]));
-    assert_ok(world->model->driver->pause(world->model->self, queue, paused,
-                                          about, &changed[1]));
+    assert_ok(world->db->driver->manage->pause(world->db->self, queue, paused,
+                                               about, &changed[0]));
+    assert_ok(world->model->driver->manage->pause(world->model->self, queue,
+                                                  paused, about, &changed[1]));
     assert_int_equal(changed[0], changed[1]);
 }
 
@@ -130,10 +130,10 @@ twin_repair(twin_world *world)
         return;
     for (size_t i = 0; i < count; i++)
         repairs[i] = some_repair(world, chosen[i]);
-    assert_ok(
-        world->db->driver->repair(world->db->self, repairs, count, done[0]));
-    assert_ok(world->model->driver->repair(world->model->self, repairs, count,
-                                           done[1]));
+    assert_ok(world->db->driver->manage->repair(world->db->self, repairs, count,
+                                                done[0]));
+    assert_ok(world->model->driver->manage->repair(world->model->self, repairs,
+                                                   count, done[1]));
     assert_memory_equal(done[0], done[1], count * sizeof(bool));
     for (size_t i = 0; i < count; i++) {
         world->mended += done[1][i];
@@ -158,10 +158,10 @@ twin_purge(twin_world *world)
         return;
     for (size_t i = 0; i < count; i++)
         ids[i] = chosen[i]->id;
-    assert_ok(world->db->driver->purge(world->db->self, ids, count, before_ms,
-                                       &deleted[0]));
-    assert_ok(world->model->driver->purge(world->model->self, ids, count,
-                                          before_ms, &deleted[1]));
+    assert_ok(world->db->driver->manage->purge(world->db->self, ids, count,
+                                               before_ms, &deleted[0]));
+    assert_ok(world->model->driver->manage->purge(
+        world->model->self, ids, count, before_ms, &deleted[1]));
     assert_int_equal(deleted[0], deleted[1]);
     world->mended += deleted[1];
     for (size_t i = 0; i < count; i++) {
@@ -200,7 +200,7 @@ take_queues(twin_world *world, cascade_store *store)
     char *text;
 
     csc_buf_add_text(&it.text, "queues\n");
-    assert_ok(store->driver->queues(store->self, add_queue, &it));
+    assert_ok(store->driver->manage->queues(store->self, add_queue, &it));
     text = csc_buf_take(&it.text);
     assert_non_null(text);
     return text;

@@ -52,7 +52,8 @@ node_begin_for(node_test *it, int64_t limit_ms)
     cascade_err err = CASCADE_OK;
 
     do
-        err = store->driver->begin(store->self, limit_ms, &it->native);
+        err =
+            store->driver->node_txn->begin(store->self, limit_ms, &it->native);
     while (pg_again(&haste, err));
     assert_ok(err);
     it->conn = it->native.handle;
@@ -142,8 +143,8 @@ node_finish_as(node_test *it, int64_t number, cascade_change *change)
                            .changes = change,
                            .change_count = 1};
     bool existed = true;
-    cascade_err err = it->store->driver->finish(it->store->self, &it->native,
-                                                &batch, &existed);
+    cascade_err err = it->store->driver->node_txn->finish(
+        it->store->self, &it->native, &batch, &existed);
 
     if (err == CASCADE_OK)
         assert_false(existed);
@@ -159,7 +160,7 @@ node_finish(node_test *it)
 void
 node_abandon(node_test *it)
 {
-    it->store->driver->abandon(it->store->self, &it->native);
+    it->store->driver->node_txn->abandon(it->store->self, &it->native);
 }
 
 cascade_err

@@ -201,7 +201,7 @@ an_error_in_a_read_leaves_it_usable_too(void **state)
     app_run_in(test, "ALTER TABLE %s.cascade_keys RENAME TO away");
     app_run_in(test, "ALTER TABLE %s.cascades RENAME TO cascades_away");
     assert_fails(CASCADE_ERR_SCHEMA,
-                 store->driver->key(store->self, "u", "k", &run_number));
+                 store->driver->chain->key(store->self, "u", "k", &run_number));
     app_expect_state(PQTRANS_INTRANS);
     assert_fails(CASCADE_ERR_SCHEMA, cascade_get(store, &id, &info));
     app_expect_state(PQTRANS_INTRANS);
@@ -442,16 +442,13 @@ it_has_no_engines(void **state)
     cascade_store *store = app_open(test);
     const cascade_store_driver *driver = store->driver;
     cascade_incarnation row = rows_incarnation(&test->rows, 1, PG_LEASE_MS);
-    cascade_native native = {0};
     cascade_engine *engine = NULL;
     size_t freed = 0;
 
-    assert_null(driver->native);
+    assert_null(driver->node_txn);
     assert_fails(CASCADE_ERR_UNSUPPORTED,
                  cascade_engine_open(store, NULL, &engine));
     assert_fails(CASCADE_ERR_UNSUPPORTED, driver->attach(store->self, &row));
-    assert_fails(CASCADE_ERR_UNSUPPORTED,
-                 driver->begin(store->self, 1000, &native));
     assert_fails(CASCADE_ERR_UNSUPPORTED,
                  driver->remove(store->self, NULL, 0, 1, &freed));
 }

@@ -199,7 +199,7 @@ totals_read_indexes(void **state)
                  " VALUES ('" FIRST "', 'k', '', 'p', '1', 0)");
     vacuum_whole(test);
     before = pg_index_sum(test, &store, "idx_tup_fetch", "cascades");
-    assert_ok(store->driver->totals(store->self, &totals));
+    assert_ok(store->driver->manage->totals(store->self, &totals));
     assert_int_equal(0, totals.running);
     assert_int_equal(MANY - 1, totals.completed);
     assert_int_equal(1, totals.failed);
@@ -250,9 +250,10 @@ mending_reads_what_it_changes(void **state)
     pg_sql(test, "INSERT INTO context_events (key, value, function_id,"
                  " cascade_id) SELECT 'k', '1', 0, id FROM cascades");
     before = count_read(test, &store);
-    assert_ok(store->driver->repair(store->self, &repair, 1, &done));
+    assert_ok(store->driver->manage->repair(store->self, &repair, 1, &done));
     assert_true(done);
-    assert_ok(store->driver->purge(store->self, ids, 2, INT64_MAX, &deleted));
+    assert_ok(
+        store->driver->manage->purge(store->self, ids, 2, INT64_MAX, &deleted));
     assert_int_equal(2, deleted);
     assert_in_range(count_read(test, &store) - before, 2, 50);
     assert_int_equal(3 * (MANY - 2),
@@ -285,8 +286,8 @@ a_claim_looks_at_no_run_of_a_paused_queue(void **state)
     make_ended(test, MANY);
     pg_sql(test, "INSERT INTO cascade_runs SELECT id, 'paused', 5, 0, NULL, 0,"
                  " 0, NULL FROM cascades");
-    assert_ok(
-        store->driver->pause(store->self, "paused", true, NULL, &changed));
+    assert_ok(store->driver->manage->pause(store->self, "paused", true, NULL,
+                                           &changed));
     assert_true(changed);
     for (int i = 0; i < 20; i++) {
         assert_ok(store->driver->claim(store->self, &claim, claimed, &result));
@@ -321,11 +322,11 @@ mend(void *context)
     bool done = true;
 
     if (it->repair == NULL) {
-        it->err = driver->purge(it->store->self, it->ids, it->count, INT64_MAX,
-                                &it->changed);
+        it->err = driver->manage->purge(it->store->self, it->ids, it->count,
+                                        INT64_MAX, &it->changed);
         return NULL;
     }
-    it->err = driver->repair(it->store->self, it->repair, 1, &done);
+    it->err = driver->manage->repair(it->store->self, it->repair, 1, &done);
     it->changed = done;
     return NULL;
 }
@@ -487,7 +488,7 @@ a_purge_that_cannot_get_a_lock_changes_nothing(void **state)
            "SELECT 1 FROM cascades WHERE id = '" SECOND "' FOR KEY SHARE");
     assert_fails(
         CASCADE_ERR_UNAVAILABLE,
-        store->driver->purge(store->self, ids, 2, INT64_MAX, &deleted));
+        store->driver->manage->purge(store->self, ids, 2, INT64_MAX, &deleted));
     assert_int_equal(99, deleted);
     pg_until(test, "SELECT (count(*) = 0)::int FROM pg_locks AS l"
                    " WHERE l.relation = 'cascades'::regclass"
@@ -495,7 +496,8 @@ a_purge_that_cannot_get_a_lock_changes_nothing(void **state)
     pg_sql(test, "SELECT 1 FROM cascades FOR UPDATE NOWAIT");
     pg_sql(test, "COMMIT");
     store = test->handles[0];
-    assert_ok(store->driver->purge(store->self, ids, 2, INT64_MAX, &deleted));
+    assert_ok(
+        store->driver->manage->purge(store->self, ids, 2, INT64_MAX, &deleted));
     assert_int_equal(2, deleted);
 }
 

@@ -301,7 +301,8 @@ current_run(scene *it)
 {
     int32_t number = 0;
 
-    assert_ok(it->store->driver->key(it->store->self, "user", "key", &number));
+    assert_ok(
+        it->store->driver->chain->key(it->store->self, "user", "key", &number));
     return number;
 }
 

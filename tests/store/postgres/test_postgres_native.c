@@ -108,16 +108,17 @@ a_function_that_commits_and_fails_is_told(void **state)
         node_begin(&it);
         pid = PQbackendPID(it.conn);
         node_run(it.conn, ends[i]);
-        assert_fails(CASCADE_ERR_MISUSE,
-                     it.store->driver->abandon(it.store->self, &it.native));
+        assert_fails(CASCADE_ERR_MISUSE, it.store->driver->node_txn->abandon(
+                                             it.store->self, &it.native));
         node_begin(&it);
         assert_int_not_equal(pid, PQbackendPID(it.conn));
-        assert_ok(it.store->driver->abandon(it.store->self, &it.native));
+        assert_ok(
+            it.store->driver->node_txn->abandon(it.store->self, &it.native));
     }
     node_begin(&it);
     PQreset(it.conn);
-    assert_fails(CASCADE_ERR_MISUSE,
-                 it.store->driver->abandon(it.store->self, &it.native));
+    assert_fails(CASCADE_ERR_MISUSE, it.store->driver->node_txn->abandon(
+                                         it.store->self, &it.native));
 }
 
 /* S31: the COMMIT was seen, though nothing can be asked any more. */
@@ -232,7 +233,8 @@ a_commit_that_is_not_fetched_is_told(void **state)
             assert_fails(CASCADE_ERR_MISUSE, node_finish(&it));
         else
             assert_fails(CASCADE_ERR_MISUSE,
-                         it.store->driver->abandon(it.store->self, &it.native));
+                         it.store->driver->node_txn->abandon(it.store->self,
+                                                             &it.native));
         node_expect_rows(&it, 1, 0);
         node_begin(&it);
         node_run_here(&it, "DELETE FROM %s.app");

@@ -454,7 +454,7 @@ take_all_back(node_test *it, cascade_native *lent)
     const cascade_store *store = it->store;
 
     for (int i = 0; i < MANY; i++)
-        assert_ok(store->driver->abandon(store->self, &lent[i]));
+        assert_ok(store->driver->node_txn->abandon(store->self, &lent[i]));
 }
 
 /* Beside connection_max, up to native_max; one more waits, up to the deadline.
@@ -475,11 +475,12 @@ there_are_as_many_as_the_driver_says(void **state)
     options.application_name = test->schema;
     it.store = pg_open(test, NULL, &options);
     store = it.store;
-    assert_int_equal(MANY, store->driver->native_max);
+    assert_int_equal(MANY, store->driver->node_txn->native_max);
     lend_all(&it, lent);
     begun_ms = pg_now_ms();
-    assert_fails(CASCADE_ERR_UNAVAILABLE,
-                 store->driver->begin(store->self, NODE_LIMIT_MS, &more));
+    assert_fails(
+        CASCADE_ERR_UNAVAILABLE,
+        store->driver->node_txn->begin(store->self, NODE_LIMIT_MS, &more));
     assert_in_range(pg_now_ms() - begun_ms, HASTY_MS, PG_UNTIL_MS);
     take_all_back(&it, lent);
     lend_all(&it, lent);
@@ -503,7 +504,8 @@ running_out_of_memory_leaves_nothing(void **state)
         cascade_err err;
 
         csc_mem_fail_at(nth, 0);
-        err = driver->begin(it.store->self, NODE_LIMIT_MS, &it.native);
+        err =
+            driver->node_txn->begin(it.store->self, NODE_LIMIT_MS, &it.native);
         if (err == CASCADE_OK) {
             it.conn = it.native.handle;
             node_run_here(&it, NODE_INSERT);

@@ -464,7 +464,7 @@ list_all(cascade_store *store)
 {
     listed it = {.count = 0};
 
-    assert_ok(store->driver->schema(store->self, list_one, &it));
+    assert_ok(store->driver->manage->schema(store->self, list_one, &it));
     assert_int_equal(csc_migrations_postgres_count, it.count);
     return it;
 }

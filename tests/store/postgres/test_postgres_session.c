@@ -591,20 +591,21 @@ look_after(cascade_store *store, const cascade_row *row,
     cascade_totals totals;
     size_t deleted;
     bool changed;
-    cascade_err err = driver->pause(self, "paused", true, NULL, &changed);
+    cascade_err err =
+        driver->manage->pause(self, "paused", true, NULL, &changed);
 
     if (err == CASCADE_OK)
-        err = driver->queues(self, pass_queue, NULL);
+        err = driver->manage->queues(self, pass_queue, NULL);
     if (err == CASCADE_OK)
-        err = driver->totals(self, &totals);
+        err = driver->manage->totals(self, &totals);
     if (err == CASCADE_OK)
-        err = driver->schema(self, pass_migration, NULL);
+        err = driver->manage->schema(self, pass_migration, NULL);
     if (err == CASCADE_OK)
         err = driver->scan(self, &page, sink);
     if (err == CASCADE_OK)
-        err = driver->repair(self, &repair, 1, &changed);
+        err = driver->manage->repair(self, &repair, 1, &changed);
     if (err == CASCADE_OK)
-        err = driver->purge(self, &row->id, 1, INT64_MAX, &deleted);
+        err = driver->manage->purge(self, &row->id, 1, INT64_MAX, &deleted);
     return err;
 }
 
@@ -881,17 +882,17 @@ a_piece_that_fails_is_followed_by_a_smaller_one(void **state)
     pg_sql(test, "INSERT INTO cascade_erasures SELECT id, NULL, 0"
                  " FROM cascades");
     self->piece_rows = 40;
-    assert_ok(store->driver->erase(store->self, NULL, &more));
+    assert_ok(store->driver->manage->erase(store->self, NULL, &more));
     assert_true(more);
     assert_int_equal(pg_number(test, left), 300 - 40);
     rows = self->piece_rows;
     pg_sql(test, "BEGIN");
     pg_sql(test, "SELECT 1 FROM cascade_erasures FOR UPDATE");
     assert_fails(CASCADE_ERR_UNAVAILABLE,
-                 store->driver->erase(store->self, NULL, &more));
+                 store->driver->manage->erase(store->self, NULL, &more));
     pg_sql(test, "ROLLBACK");
     assert_in_range(self->piece_rows, CASCADE_ERASE_ROWS_MIN, rows / 2);
-    assert_ok(store->driver->erase(store->self, NULL, &more));
+    assert_ok(store->driver->manage->erase(store->self, NULL, &more));
     /* It has tried more than once, and the last try may come late. */
     assert_in_range(300 - 40 - pg_number(test, left), CASCADE_ERASE_ROWS_MIN,
                     rows / 2 + rows / 2);

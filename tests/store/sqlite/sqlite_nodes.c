@@ -41,8 +41,8 @@ nodes_db(const nodes_scene *scene)
 cascade_err
 nodes_begin(nodes_scene *scene)
 {
-    return scene->store->driver->begin(scene->store->self, LIMIT_MS,
-                                       &scene->native);
+    return scene->store->driver->node_txn->begin(scene->store->self, LIMIT_MS,
+                                                 &scene->native);
 }
 
 void
@@ -57,8 +57,8 @@ nodes_begin_at_last(nodes_scene *scene)
 void
 nodes_begin_within(nodes_scene *scene, int64_t limit_ms)
 {
-    assert_int_equal(scene->store->driver->begin(scene->store->self, limit_ms,
-                                                 &scene->native),
+    assert_int_equal(scene->store->driver->node_txn->begin(
+                         scene->store->self, limit_ms, &scene->native),
                      CASCADE_OK);
 }
 
@@ -80,9 +80,9 @@ nodes_begin_with(nodes_scene *scene, const char *sql)
 void
 nodes_abandon(nodes_scene *scene)
 {
-    assert_int_equal(
-        scene->store->driver->abandon(scene->store->self, &scene->native),
-        CASCADE_OK);
+    assert_int_equal(scene->store->driver->node_txn->abandon(scene->store->self,
+                                                             &scene->native),
+                     CASCADE_OK);
 }
 
 void
@@ -107,8 +107,8 @@ nodes_finish(nodes_scene *scene)
     rows_update(rows, change, scene->step, "{}");
     rows_insert(rows, change, scene->step + 1, "next");
     batch.changes = change;
-    err = scene->store->driver->finish(scene->store->self, &scene->native,
-                                       &batch, &existed);
+    err = scene->store->driver->node_txn->finish(
+        scene->store->self, &scene->native, &batch, &existed);
     if (err == CASCADE_OK)
         nodes_step(scene);
     return err;

@@ -863,13 +863,14 @@ a_node_that_the_hook_refuses_has_failed(void **state)
     change = rows_write(&it->rows, id, 1);
     rows_update(&it->rows, change, 0, "{}");
     batch.changes = change;
-    assert_int_equal(CASCADE_OK,
-                     store->driver->begin(store->self, 60000, &native));
+    assert_int_equal(CASCADE_OK, store->driver->node_txn->begin(
+                                     store->self, 60000, &native));
     run(own.db, "INSERT INTO orders VALUES (4)");
     sqlite3_commit_hook(own.db, on_commit, &refuse);
-    fails(CASCADE_ERR_FAILED,
-          store->driver->finish(store->self, &native, &batch, &existed),
-          "commit hook");
+    fails(
+        CASCADE_ERR_FAILED,
+        store->driver->node_txn->finish(store->self, &native, &batch, &existed),
+        "commit hook");
     assert_true(sqlite3_get_autocommit(own.db));
     assert_int_equal(3, get_number(own.db, "SELECT count(*) FROM orders"));
     close_guest(&own);

@@ -66,7 +66,8 @@ ask_for_migrations(sqlite_fixture *it)
     cascade_store *store = NULL;
 
     assert_ok(fixture_open(it, CASCADE_MIGRATE_NEVER, &store));
-    assert_ok(store->driver->schema(store->self, note_migration, &seen));
+    assert_ok(
+        store->driver->manage->schema(store->self, note_migration, &seen));
     assert_ok(cascade_store_close(store));
     assert_int_equal(seen.count, csc_migrations_sqlite_count);
     return seen;
@@ -285,8 +286,8 @@ purge(cascade_store *store, cascade_uuid id, int64_t updated_before_ms)
 {
     size_t deleted = 99;
 
-    assert_ok(
-        store->driver->purge(store->self, &id, 1, updated_before_ms, &deleted));
+    assert_ok(store->driver->manage->purge(store->self, &id, 1,
+                                           updated_before_ms, &deleted));
     return deleted;
 }
 
@@ -335,16 +336,19 @@ rows_that_make_no_sense_are_named(void **state)
     migration_list seen = {.count = 0};
     bool changed = false;
 
-    assert_ok(store->driver->pause(store->self, "mail", true, "{}", &changed));
+    assert_ok(store->driver->manage->pause(store->self, "mail", true, "{}",
+                                           &changed));
     assert_true(changed);
     fixture_sql(it, "UPDATE cascade_queues SET paused_at = 'today'");
-    assert_int_equal(store->driver->queues(store->self, pass_queue, NULL),
-                     CASCADE_ERR_CORRUPT);
+    assert_int_equal(
+        store->driver->manage->queues(store->self, pass_queue, NULL),
+        CASCADE_ERR_CORRUPT);
     assert_says("cascade_queues");
     assert_says("paused_at");
     fixture_sql(it, "UPDATE cascade_schema SET applied_at = 'today'");
-    assert_int_equal(store->driver->schema(store->self, note_migration, &seen),
-                     CASCADE_ERR_CORRUPT);
+    assert_int_equal(
+        store->driver->manage->schema(store->self, note_migration, &seen),
+        CASCADE_ERR_CORRUPT);
     assert_says("cascade_schema");
     assert_says("applied_at");
     assert_int_equal(seen.count, 0);
@@ -567,13 +571,13 @@ counting_walks_an_index(void **state)
                     " wake_at, claim_no, takeovers, engine_id)"
                     " SELECT id, 'q' || (rowid % 3), 0, 1, 0, 0,"
                     "  CASE rowid % 100 WHEN 0 THEN id END FROM cascades");
-    assert_ok(store->driver->totals(store->self, &totals));
+    assert_ok(store->driver->manage->totals(store->self, &totals));
     assert_int_equal(totals.running, MANY);
     open_bill(store, &paid);
-    assert_ok(store->driver->totals(store->self, &totals));
+    assert_ok(store->driver->manage->totals(store->self, &totals));
     assert_int_equal(paid.sorts, 0);
     assert_in_range(paid.steps, MANY, 30 * MANY);
-    assert_ok(store->driver->queues(store->self, add_queue, &sum));
+    assert_ok(store->driver->manage->queues(store->self, add_queue, &sum));
     assert_int_equal(sum.count, 3);
     assert_int_equal(sum.owned, MANY / 100);
     assert_int_equal(sum.due, MANY - MANY / 100);
@@ -641,8 +645,8 @@ pause_mail(sqlite_fixture *it)
 {
     cascade_store *store = fixture_store(it);
     bool changed = false;
-    cascade_err err =
-        store->driver->pause(store->self, "default", true, "{}", &changed);
+    cascade_err err = store->driver->manage->pause(store->self, "default", true,
+                                                   "{}", &changed);
 
     (void)cascade_store_close(store);
     return err == CASCADE_OK && changed ? 0 : 1;
@@ -741,7 +745,8 @@ mend_all(sqlite_fixture *it)
             .run = {.queue = "default"}};
         bool done = false;
 
-        if (store->driver->repair(store->self, &repair, 1, &done) != CASCADE_OK)
+        if (store->driver->manage->repair(store->self, &repair, 1, &done) !=
+            CASCADE_OK)
             return FAILED;
         mended += done;
     }
@@ -759,8 +764,8 @@ purge_all(sqlite_fixture *it)
         cascade_uuid id = nth_id(i + 1);
         size_t deleted = 0;
 
-        if (store->driver->purge(store->self, &id, 1, INT64_MAX, &deleted) !=
-            CASCADE_OK)
+        if (store->driver->manage->purge(store->self, &id, 1, INT64_MAX,
+                                         &deleted) != CASCADE_OK)
             return FAILED;
         purged += (int)deleted;
     }

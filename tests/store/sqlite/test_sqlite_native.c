@@ -361,9 +361,9 @@ a_limit_too_large_to_add_is_none(void **state)
     nodes_scene scene = open_scene(state);
     const csc_sqlite *sqlite = scene.store->self;
 
-    assert_int_equal(
-        scene.store->driver->begin(scene.store->self, INT64_MAX, &scene.native),
-        CASCADE_OK);
+    assert_int_equal(scene.store->driver->node_txn->begin(
+                         scene.store->self, INT64_MAX, &scene.native),
+                     CASCADE_OK);
     assert_true(sqlite->native.conn.deadline_ns == INT64_MAX);
     expect_sql(&scene, ORDER, SQLITE_OK);
     assert_int_equal(nodes_finish(&scene), CASCADE_OK);
@@ -728,8 +728,8 @@ finish_and_settle_tell_those_who_wait(void **state)
     assert_false(was_woken(other, &seen));
     batch.number = scene.number;
     begin(&scene);
-    assert_int_equal(scene.store->driver->finish(scene.store->self,
-                                                 &scene.native, &batch, &flag),
+    assert_int_equal(scene.store->driver->node_txn->finish(
+                         scene.store->self, &scene.native, &batch, &flag),
                      CASCADE_OK);
     assert_true(was_woken(other, &seen));
     assert_false(was_woken(other, &seen));

@@ -36,7 +36,7 @@ read_one(cascade_store *store)
 {
     cascade_totals totals;
 
-    return store->driver->totals(store->self, &totals);
+    return store->driver->manage->totals(store->self, &totals);
 }
 
 static void
