@@ -458,21 +458,30 @@ typedef struct cancelled {
     cascade_uuid ids[2];
 } cancelled;
 
-/* Each turn is over as soon as it has begun, until both have ended. */
+#define SHORT_TURNS 16 /* each begins with reading all of a large one */
+
+/* The first turns are over as soon as they have begun. */
+static void
+cut_turns_short(cascade_engine *engine)
+{
+    const struct timespec moment = {.tv_nsec = 50000};
+
+    for (int i = 0; i < 200 && db_stats(engine).hydrations < SHORT_TURNS; i++) {
+        pthread_mutex_lock(&engine->mutex);
+        if (engine->room.large_until_ns != INT64_MAX)
+            engine->room.large_until_ns = 0;
+        pthread_mutex_unlock(&engine->mutex);
+        (void)nanosleep(&moment, NULL);
+    }
+}
+
 static bool
 have_ended(void *context)
 {
-    const struct timespec moment = {.tv_nsec = 50000};
     cancelled *c = context;
     bool ended = true;
 
-    for (int i = 0; i < 200; i++) {
-        pthread_mutex_lock(&c->engine->mutex);
-        if (c->engine->room.large_until_ns != INT64_MAX)
-            c->engine->room.large_until_ns = 0;
-        pthread_mutex_unlock(&c->engine->mutex);
-        (void)nanosleep(&moment, NULL);
-    }
+    cut_turns_short(c->engine);
     for (int i = 0; i < 2; i++) {
         cascade_info *info = NULL;
 
