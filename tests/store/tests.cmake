@@ -34,6 +34,12 @@ set(conformance
 
 cascade_test(store_seal test_seal.c ../base/support.c LABELS unit)
 cascade_test(store_memory test_memory.c ${conformance})
+set(file_store ${PROJECT_SOURCE_DIR}/examples/store_file)
+cascade_test(store_file test_file.c ${file_store}/claim.c ${file_store}/file.c
+    ${file_store}/read.c ${file_store}/store_file.c ${file_store}/table.c
+    ${file_store}/write.c ${conformance})
+target_include_directories(test_store_file PRIVATE
+    ${file_store})
 if(CASCADE_SQLITE)
     cascade_script_test(store_sqlite_statements paste.sh ${PROJECT_SOURCE_DIR}
         sqlite NEEDS sqlite3)

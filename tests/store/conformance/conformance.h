@@ -79,6 +79,12 @@ cascade_err conformance_open(conformance_db *db,
                              cascade_store **store);
 int conformance_run(const conformance_backend *backend, int argc, char **argv);
 
+/* The sub-table of the store under test, or the end of the test, as skipped. */
+const cascade_store_chain *conformance_chain(const cascade_store_driver *it);
+const cascade_store_manage *conformance_manage(const cascade_store_driver *it);
+const cascade_store_integrity *conformance_integrity(
+    const cascade_store_driver *it);
+
 /* The groups: each file of the suite is one. */
 typedef struct conformance_group {
     const char *name;
@@ -185,7 +191,13 @@ cascade_err db_claim(conformance_db *db, cascade_uuid engine_id,
 #define DUMP_ENGINES 2u
 #define DUMP_EXACT_TIMES 4u /* without: wake_at only if it is far away */
 #define DUMP_ALL (DUMP_EVENT_IDS | DUMP_ENGINES | DUMP_EXACT_TIMES)
+/* Without what these sub-tables are needed for; so it is where the store has
+ * them not. */
+#define DUMP_NO_CHAIN 8u
+#define DUMP_NO_MANAGE 16u
 #define DUMP_FAR_MS 1800000
+/* What a dump of a store of that driver is without. */
+unsigned db_dump_without(const cascade_store_driver *driver);
 char *db_dump(cascade_store *store, unsigned parts);
 /* The same of the rows that a page has. */
 char *db_dump_scan(cascade_store *store, const cascade_scan *scan,

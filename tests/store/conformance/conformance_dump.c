@@ -164,8 +164,8 @@ dump_keys(cascade_store *store, store_dump *dump)
     for (int i = 0; i < 3; i++) {
         int32_t number = 0;
 
-        assert_ok(
-            store->driver->chain->key(store->self, "user", keys[i], &number));
+        assert_ok(conformance_chain(store->driver)
+                      ->key(store->self, "user", keys[i], &number));
         csc_buf_add_format(&dump->text, "key %s %d\n", keys[i], (int)number);
     }
 }
@@ -265,7 +265,7 @@ dump_totals(cascade_store *store, store_dump *dump)
 {
     cascade_totals totals;
 
-    assert_ok(store->driver->manage->totals(store->self, &totals));
+    assert_ok(conformance_manage(store->driver)->totals(store->self, &totals));
     csc_buf_add_text(&dump->text, "totals");
     add_number(&dump->text, totals.running);
     add_number(&dump->text, totals.completed);
@@ -283,6 +283,13 @@ take_text(store_dump *taken)
     return text;
 }
 
+unsigned
+db_dump_without(const cascade_store_driver *driver)
+{
+    return (driver->chain == NULL ? DUMP_NO_CHAIN : 0) |
+           (driver->manage == NULL ? DUMP_NO_MANAGE : 0);
+}
+
 char *
 db_dump(cascade_store *store, unsigned parts)
 {
@@ -292,9 +299,13 @@ db_dump(cascade_store *store, unsigned parts)
     taken->parts = parts;
     assert_ok(store->driver->now(store->self, &taken->now_ms));
     dump_cascades(store, taken);
-    dump_keys(store, taken);
-    assert_ok(store->driver->manage->queues(store->self, on_queue, taken));
-    dump_totals(store, taken);
+    parts |= db_dump_without(store->driver);
+    if ((parts & DUMP_NO_CHAIN) == 0)
+        dump_keys(store, taken);
+    if ((parts & DUMP_NO_MANAGE) == 0) {
+        assert_ok(store->driver->manage->queues(store->self, on_queue, taken));
+        dump_totals(store, taken);
+    }
     if ((parts & DUMP_ENGINES) != 0)
         dump_engines(store, taken);
     return take_text(taken);

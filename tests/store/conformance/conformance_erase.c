@@ -74,7 +74,8 @@ erase(mail_scene *it, const cascade_uuid *engine_id)
 {
     bool more = false;
 
-    assert_ok(it->db->driver->manage->erase(it->db->self, engine_id, &more));
+    assert_ok(conformance_manage(it->db->driver)
+                  ->erase(it->db->self, engine_id, &more));
     return more;
 }
 
@@ -87,7 +88,8 @@ erase_all(mail_scene *it, const cascade_uuid *engine_id)
 
     while (erase(it, engine_id))
         assert_true(++pieces < 2 * PIECES_MAX);
-    assert_ok(it->db->driver->manage->totals(it->db->self, &totals));
+    assert_ok(
+        conformance_manage(it->db->driver)->totals(it->db->self, &totals));
     assert_int_equal(totals.erasing, 0);
     return pieces;
 }
@@ -241,13 +243,13 @@ check_reads(conformance_db *db, const cascade_uuid *id)
     const char *path = "p";
     cascade_found found;
 
-    assert_ok(db->driver->chain->find(db->self, &path, 1, &found));
+    assert_ok(conformance_chain(db->driver)->find(db->self, &path, 1, &found));
     assert_true(csc_uuid_is_nil(&found.id));
     for (size_t i = 0; i < 2; i++)
         assert_ok(db->driver->load(db->self, id, 1, parts[i], &nothing));
     check_scans(db, id);
     check_lists(db, id);
-    assert_ok(db->driver->manage->totals(db->self, &totals));
+    assert_ok(conformance_manage(db->driver)->totals(db->self, &totals));
     assert_int_equal(totals.running + totals.completed + totals.failed, 0);
     assert_int_equal(totals.erasing, 1);
 }
@@ -299,7 +301,8 @@ what_is_marked_hides_no_path_of_others(void **state)
     cascade_found found;
 
     assert_int_equal(mail_send_path(&it, other, path), CASCADE_SENT);
-    assert_ok(it.db->driver->chain->find(it.db->self, &path, 1, &found));
+    assert_ok(
+        conformance_chain(it.db->driver)->find(it.db->self, &path, 1, &found));
     assert_memory_equal(&found.id, &other, sizeof(other));
     assert_memory_not_equal(&found.id, &marked, sizeof(marked));
 }
@@ -317,10 +320,12 @@ what_is_marked_is_neither_repaired_nor_purged(void **state)
     bool done = true;
     size_t deleted = 1;
 
-    assert_ok(it.db->driver->manage->repair(it.db->self, &repair, 1, &done));
+    assert_ok(conformance_manage(it.db->driver)
+                  ->repair(it.db->self, &repair, 1, &done));
     assert_false(done);
-    assert_ok(it.db->driver->manage->purge(
-        it.db->self, &id, 1, db_now(it.db) + DB_LONG_LEASE_MS, &deleted));
+    assert_ok(conformance_manage(it.db->driver)
+                  ->purge(it.db->self, &id, 1, db_now(it.db) + DB_LONG_LEASE_MS,
+                          &deleted));
     assert_int_equal(deleted, 0);
 }
 
@@ -369,8 +374,9 @@ a_large_purge_is_marked_and_erased(void **state)
 
     assert_ok(mail_end(&it, ids[0], CASCADE_COMPLETED));
     assert_ok(mail_end(&it, ids[1], CASCADE_COMPLETED));
-    assert_ok(it.db->driver->manage->purge(
-        it.db->self, ids, 2, db_now(it.db) + DB_LONG_LEASE_MS, &deleted));
+    assert_ok(conformance_manage(it.db->driver)
+                  ->purge(it.db->self, ids, 2, db_now(it.db) + DB_LONG_LEASE_MS,
+                          &deleted));
     assert_int_equal(deleted, 2);
     check_reads(it.db, &ids[0]);
     assert_true(is_taken(&it, rows_start(it.rows, ids[0])));

@@ -17,7 +17,8 @@ number_of(mail_scene *it, const char *user_id, const char *key)
 {
     int32_t number = -1;
 
-    assert_ok(it->db->driver->chain->key(it->db->self, user_id, key, &number));
+    assert_ok(conformance_chain(it->db->driver)
+                  ->key(it->db->self, user_id, key, &number));
     return number;
 }
 

@@ -60,7 +60,8 @@ key_number(mail_scene *it, const char *user, const char *key)
 {
     int32_t number = 0;
 
-    assert_ok(it->db->driver->chain->key(it->db->self, user, key, &number));
+    assert_ok(conformance_chain(it->db->driver)
+                  ->key(it->db->self, user, key, &number));
     return number;
 }
 
@@ -95,7 +96,8 @@ repair_one(mail_scene *it, const cascade_repair *repair)
 {
     bool done = false;
 
-    assert_ok(it->db->driver->manage->repair(it->db->self, repair, 1, &done));
+    assert_ok(conformance_manage(it->db->driver)
+                  ->repair(it->db->self, repair, 1, &done));
     return done;
 }
 
@@ -104,8 +106,8 @@ purge(mail_scene *it, const cascade_uuid *ids, size_t count, int64_t before_ms)
 {
     size_t deleted = 12345;
 
-    assert_ok(it->db->driver->manage->purge(it->db->self, ids, count, before_ms,
-                                            &deleted));
+    assert_ok(conformance_manage(it->db->driver)
+                  ->purge(it->db->self, ids, count, before_ms, &deleted));
     return deleted;
 }
 
@@ -235,7 +237,8 @@ a_repair_leaves_what_is_otherwise_than_read(void **state)
     repairs[2].run.cascade_id = nobody;
     for (int i = 0; i < 3; i++)
         assert_false(repair_one(&it, &repairs[i]));
-    assert_ok(it.db->driver->manage->repair(it.db->self, repairs, 3, done));
+    assert_ok(conformance_manage(it.db->driver)
+                  ->repair(it.db->self, repairs, 3, done));
     assert_false(done[0] || done[1] || done[2]);
     db_assert_unchanged(it.db, picture);
 }
@@ -284,7 +287,8 @@ a_repair_tells_of_each(void **state)
             .run = {.cascade_id = ids[i], .queue = "mended"}};
     }
     assert_ok(db_submit(it.db, starts, MANY, NULL));
-    assert_ok(it.db->driver->manage->repair(it.db->self, repairs, MANY, done));
+    assert_ok(conformance_manage(it.db->driver)
+                  ->repair(it.db->self, repairs, MANY, done));
     for (int i = 0; i < MANY; i++)
         assert_int_equal(done[i], i % 3 != 0);
     for (int i = 0; i < MANY; i += 111) {
@@ -323,12 +327,14 @@ a_refused_repair_changes_nothing(void **state)
     picture = db_picture(it.db);
     for (int i = 0; i < 3; i++) {
         repairs[i].run.priority = i % 2 == 0 ? 10 : -1;
-        assert_fails(CASCADE_ERR_REFUSED, it.db->driver->manage->repair(
-                                              it.db->self, repairs, 3, done));
+        assert_fails(CASCADE_ERR_REFUSED,
+                     conformance_manage(it.db->driver)
+                         ->repair(it.db->self, repairs, 3, done));
         repairs[i].run.priority = 9;
     }
     db_assert_unchanged(it.db, picture);
-    assert_ok(it.db->driver->manage->repair(it.db->self, repairs, 3, done));
+    assert_ok(conformance_manage(it.db->driver)
+                  ->repair(it.db->self, repairs, 3, done));
     assert_true(done[0] && done[1] && done[2]);
     assert_int_equal(key_number(&it, "user", "c"), 4);
     assert_int_equal(key_number(&it, "user", "b"), 5);
@@ -363,8 +369,9 @@ repair_in_race(void *context)
 {
     repair_race *race = context;
 
-    race->repaired = race->store->driver->manage->repair(
-        race->store->self, &race->repair, 1, &race->done);
+    race->repaired =
+        conformance_manage(race->store->driver)
+            ->repair(race->store->self, &race->repair, 1, &race->done);
     return NULL;
 }
 
@@ -567,8 +574,9 @@ purge_in_race(void *context)
 {
     purge_race *race = context;
 
-    race->purged = race->store->driver->manage->purge(
-        race->store->self, &race->id, 1, race->before_ms, &race->deleted);
+    race->purged = conformance_manage(race->store->driver)
+                       ->purge(race->store->self, &race->id, 1, race->before_ms,
+                               &race->deleted);
     return NULL;
 }
 
@@ -853,8 +861,9 @@ list_strays(mail_scene *it, cascade_stray kind, size_t limit)
     bool more = true;
 
     while (more)
-        assert_ok(it->db->driver->manage->strays(
-            it->db->self, kind, limit, &cursor, keep_stray, &list, &more));
+        assert_ok(conformance_manage(it->db->driver)
+                      ->strays(it->db->self, kind, limit, &cursor, keep_stray,
+                               &list, &more));
     return list;
 }
 

@@ -563,7 +563,8 @@ count_messages(mail_scene *it)
 {
     cascade_totals totals;
 
-    assert_ok(it->db->driver->manage->totals(it->db->self, &totals));
+    assert_ok(
+        conformance_manage(it->db->driver)->totals(it->db->self, &totals));
     return totals.messages;
 }
 

@@ -388,10 +388,10 @@ messages_are_part_of_it(void **state)
     assert_ok(db_submit_one(db, rows_start(&db->rows, to)));
     rows_send(&db->rows, change, message);
     begin(&it);
-    assert_ok(db->driver->manage->totals(db->self, &totals));
+    assert_ok(conformance_manage(db->driver)->totals(db->self, &totals));
     assert_int_equal(totals.messages, 0);
     assert_ok(finish_with(&it, &change, 1, &existed));
-    assert_ok(db->driver->manage->totals(db->self, &totals));
+    assert_ok(conformance_manage(db->driver)->totals(db->self, &totals));
     assert_int_equal(totals.messages, 1);
 }
 

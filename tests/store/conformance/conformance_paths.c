@@ -15,7 +15,8 @@ expect_in(mail_scene *it, const char *path, const cascade_uuid *id)
 {
     cascade_found found;
 
-    assert_ok(it->db->driver->chain->find(it->db->self, &path, 1, &found));
+    assert_ok(conformance_chain(it->db->driver)
+                  ->find(it->db->self, &path, 1, &found));
     assert_memory_equal(&found.id, id, sizeof(*id));
     assert_true(csc_uuid_is_nil(&found.root));
 }
@@ -77,7 +78,8 @@ many_paths_are_found_at_once(void **state)
 
     assert_int_equal(mail_send_path(&it, ids[0], "a"), CASCADE_SENT);
     assert_int_equal(mail_send_path(&it, ids[1], "b"), CASCADE_SENT);
-    assert_ok(it.db->driver->chain->find(it.db->self, paths, 4, found));
+    assert_ok(
+        conformance_chain(it.db->driver)->find(it.db->self, paths, 4, found));
     assert_memory_equal(&found[0].id, &ids[1], sizeof(ids[1]));
     assert_true(csc_uuid_is_nil(&found[1].id));
     assert_memory_equal(&found[2].id, &ids[0], sizeof(ids[0]));
@@ -92,7 +94,8 @@ expect_linked(mail_scene *it, const char *path, const cascade_uuid *root,
 {
     cascade_found found;
 
-    assert_ok(it->db->driver->chain->find(it->db->self, &path, 1, &found));
+    assert_ok(conformance_chain(it->db->driver)
+                  ->find(it->db->self, &path, 1, &found));
     assert_memory_equal(&found.id, next, sizeof(*next));
     assert_memory_equal(&found.root, root, sizeof(*root));
 }
@@ -100,8 +103,8 @@ expect_linked(mail_scene *it, const char *path, const cascade_uuid *root,
 static void
 write_link(mail_scene *it, const cascade_link *link)
 {
-    assert_ok(it->db->driver->chain->link(it->db->self, link));
-    assert_ok(it->db->driver->chain->link(it->db->self, link));
+    assert_ok(conformance_chain(it->db->driver)->link(it->db->self, link));
+    assert_ok(conformance_chain(it->db->driver)->link(it->db->self, link));
 }
 
 /* A run of those that `root` began. */
@@ -149,7 +152,8 @@ expect_last(mail_scene *it, const char *path, int32_t run_number)
 {
     cascade_found found;
 
-    assert_ok(it->db->driver->chain->find(it->db->self, &path, 1, &found));
+    assert_ok(conformance_chain(it->db->driver)
+                  ->find(it->db->self, &path, 1, &found));
     assert_int_equal(found.run_number, run_number);
 }
 
@@ -404,8 +408,8 @@ sweep(mail_scene *it, size_t limit)
     size_t calls = 0;
 
     while (more) {
-        assert_ok(it->db->driver->chain->sweep(it->db->self, NULL, limit,
-                                               &cursor, &more));
+        assert_ok(conformance_chain(it->db->driver)
+                      ->sweep(it->db->self, NULL, limit, &cursor, &more));
         calls++;
     }
     return calls;
@@ -418,8 +422,8 @@ sweep_root(mail_scene *it, const cascade_uuid *root)
     bool more = true;
 
     while (more)
-        assert_ok(it->db->driver->chain->sweep(it->db->self, root, 1, &cursor,
-                                               &more));
+        assert_ok(conformance_chain(it->db->driver)
+                      ->sweep(it->db->self, root, 1, &cursor, &more));
 }
 
 static cascade_link
@@ -533,8 +537,8 @@ a_root_with_many_rows_is_swept_by_parts(void **state)
     ended = rows_write(it.rows, next, 0);
     ended->run_action = CASCADE_RUN_DELETE;
     assert_ok(mail_write(&it, ended));
-    assert_ok(
-        it.db->driver->chain->sweep(it.db->self, NULL, 1000, &cursor, &more));
+    assert_ok(conformance_chain(it.db->driver)
+                  ->sweep(it.db->self, NULL, 1000, &cursor, &more));
     assert_true(more);
     expect_in(&it, paths[0].path, &(cascade_uuid){{0}});
     expect_linked(&it, paths[PATHS - 1].path, &link.root, &next);

@@ -37,8 +37,8 @@ pause_queue(conformance_db *db, const char *queue, const char *about)
 {
     bool changed;
 
-    assert_ok(
-        db->driver->manage->pause(db->self, queue, true, about, &changed));
+    assert_ok(conformance_manage(db->driver)
+                  ->pause(db->self, queue, true, about, &changed));
     return changed;
 }
 
@@ -47,8 +47,8 @@ resume_queue(conformance_db *db, const char *queue)
 {
     bool changed;
 
-    assert_ok(
-        db->driver->manage->pause(db->self, queue, false, NULL, &changed));
+    assert_ok(conformance_manage(db->driver)
+                  ->pause(db->self, queue, false, NULL, &changed));
     return changed;
 }
 
@@ -379,7 +379,8 @@ list_queues(conformance_db *db)
 {
     listed_queues list = {.rows = &db->rows};
 
-    assert_ok(db->driver->manage->queues(db->self, keep_queue, &list));
+    assert_ok(
+        conformance_manage(db->driver)->queues(db->self, keep_queue, &list));
     return list;
 }
 
@@ -498,8 +499,9 @@ an_error_of_a_queue_sink_is_the_result(void **state)
     pause_queue(db, "a", "{}");
     pause_queue(db, "b", "{}");
     pause_queue(db, "c", "{}");
-    assert_fails(CASCADE_ERR_CORRUPT,
-                 db->driver->manage->queues(db->self, keep_queue, &list));
+    assert_fails(
+        CASCADE_ERR_CORRUPT,
+        conformance_manage(db->driver)->queues(db->self, keep_queue, &list));
     assert_string_equal(cascade_errmsg(), "this sink is full");
     assert_int_equal(list.count, 1);
     assert_int_equal(list_queues(db).count, 3);

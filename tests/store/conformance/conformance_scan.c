@@ -723,7 +723,7 @@ assert_totals(conformance_db *db, int64_t running, int64_t completed,
     cascade_totals totals;
 
     memset(&totals, 0x5a, sizeof(totals));
-    assert_ok(db->driver->manage->totals(db->self, &totals));
+    assert_ok(conformance_manage(db->driver)->totals(db->self, &totals));
     assert_int_equal(totals.running, running);
     assert_int_equal(totals.completed, completed);
     assert_int_equal(totals.failed, failed);
@@ -789,8 +789,8 @@ note_migrations(cascade_store *store)
     migrations noted = {.last = 0};
 
     assert_ok(store->driver->now(store->self, &noted.now_ms));
-    assert_ok(
-        store->driver->manage->schema(store->self, note_migration, &noted));
+    assert_ok(conformance_manage(store->driver)
+                  ->schema(store->self, note_migration, &noted));
     assert_true(noted.count > 0);
     return noted;
 }
@@ -834,8 +834,9 @@ an_error_of_a_migration_sink_is_the_result(void **state)
     conformance_db *db = *state;
     size_t count = 0;
 
-    assert_fails(CASCADE_ERR_CORRUPT, db->driver->manage->schema(
-                                          db->self, refuse_migration, &count));
+    assert_fails(CASCADE_ERR_CORRUPT,
+                 conformance_manage(db->driver)
+                     ->schema(db->self, refuse_migration, &count));
     assert_string_equal(cascade_errmsg(), "this sink is full");
     assert_int_equal(count, 1);
 }

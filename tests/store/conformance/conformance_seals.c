@@ -51,8 +51,8 @@ list(mail_scene *it, const cascade_uuid *after, size_t limit)
 {
     seal_list found = {.rows = it->rows};
 
-    assert_ok(it->db->driver->integrity->seals(it->db->self, after, limit,
-                                               keep_seal, &found));
+    assert_ok(conformance_integrity(it->db->driver)
+                  ->seals(it->db->self, after, limit, keep_seal, &found));
     return found;
 }
 
@@ -313,7 +313,8 @@ seals_are_listed_in_pages(void **state)
         (void)own_sealed(&it, "s");
         (void)mail_own(&it);
     }
-    assert_ok(it.db->driver->integrity->seal(it.db->self, &reseal, 1, &done));
+    assert_ok(conformance_integrity(it.db->driver)
+                  ->seal(it.db->self, &reseal, 1, &done));
     assert_true(done);
     for (;;) {
         seal_list page = list(&it, after, 5);
@@ -344,7 +345,8 @@ reseal(mail_scene *it, cascade_uuid id, const cascade_seal_row *was,
     const cascade_reseal change = {.cascade_id = id, .was = was, .now = now};
     bool done = false;
 
-    assert_ok(it->db->driver->integrity->seal(it->db->self, &change, 1, &done));
+    assert_ok(conformance_integrity(it->db->driver)
+                  ->seal(it->db->self, &change, 1, &done));
     return done;
 }
 
@@ -405,7 +407,8 @@ many_seals_are_changed_at_once(void **state)
         {.cascade_id = own_sealed(&it, "e"), .was = seal_of(&it, 1, "e")}};
     bool done[5];
 
-    assert_ok(it.db->driver->integrity->seal(it.db->self, changes, 5, done));
+    assert_ok(conformance_integrity(it.db->driver)
+                  ->seal(it.db->self, changes, 5, done));
     assert_true(done[0] && done[1] && !done[2] && !done[3] && done[4]);
     expect(&it, changes[0].cascade_id, 2, "a2");
     expect(&it, changes[1].cascade_id, 1, "b");
@@ -437,8 +440,8 @@ a_seal_goes_with_its_cascade(void **state)
     assert_ok(mail_write(&it, deletion(&it, deleted)));
     assert_ok(mail_end(&it, purged, CASCADE_COMPLETED));
     assert_int_equal(list(&it, NULL, 10).count, 2);
-    assert_ok(it.db->driver->manage->purge(it.db->self, &purged, 1, INT64_MAX,
-                                           &count));
+    assert_ok(conformance_manage(it.db->driver)
+                  ->purge(it.db->self, &purged, 1, INT64_MAX, &count));
     assert_int_equal(count, 1);
     assert_int_equal(list(&it, NULL, 10).count, 1);
     expect(&it, stays, 1, "c");
@@ -464,8 +467,8 @@ erase_all(mail_scene *it)
     bool more = true;
 
     while (more)
-        assert_ok(
-            it->db->driver->manage->erase(it->db->self, &it->engine, &more));
+        assert_ok(conformance_manage(it->db->driver)
+                      ->erase(it->db->self, &it->engine, &more));
 }
 
 /* S39, S40, S81: with the mark, and it gets none any more. */
@@ -485,8 +488,8 @@ what_is_marked_has_no_seal(void **state)
     assert_int_equal(list(&it, NULL, 10).count, 1);
     assert_false(reseal(&it, ids[0], NULL, seal_of(&it, 1, "x")));
     assert_ok(mail_end(&it, ids[1], CASCADE_COMPLETED));
-    assert_ok(it.db->driver->manage->purge(it.db->self, &ids[1], 1, INT64_MAX,
-                                           &count));
+    assert_ok(conformance_manage(it.db->driver)
+                  ->purge(it.db->self, &ids[1], 1, INT64_MAX, &count));
     assert_int_equal(list(&it, NULL, 10).count, 0);
     erase_all(&it);
     assert_int_equal(list(&it, NULL, 10).count, 0);
