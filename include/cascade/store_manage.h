@@ -5,7 +5,7 @@
  *   move    | for                                    | guarantees
  *   --------+----------------------------------------+-------------------
  *   pause   | cascade_queue_pause(), _resume()       | S25
- *   queues  | cascade_queue_list_load(), _explain()  |
+ *   queues  | cascade_queue_list_load()              |
  *   totals  | cascade_counts_load()                  | S40
  *   schema  | cascade_migration_list()               | S1
  *   repair  | cascade_adopt()                        | S27
@@ -13,9 +13,11 @@
  *   erase   | the rest of what is deleted in pieces  | S39 to S42
  *   strays  | cascade_verify()                       | S75
  *
- * In a store without it these calls are CASCADE_ERR_UNSUPPORTED, and a queue is
- * never paused. There is no `erase` then: CASCADE_RUN_DELETE takes all of a
- * cascade in its commit, however much that is, and marks none (S39, S40).
+ * In a store without it these calls are CASCADE_ERR_UNSUPPORTED, but that
+ * cascade_verify() finds no strays; a queue is never paused, and
+ * cascade_explain() tells nothing of it. There is no `erase`: there
+ * CASCADE_RUN_DELETE takes all of a cascade in its commit, however much that
+ * is, and marks none (S39, S40).
  */
 #ifndef CASCADE_STORE_MANAGE_H
 #define CASCADE_STORE_MANAGE_H

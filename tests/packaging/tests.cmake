@@ -52,6 +52,11 @@ cascade_script_test(exceptions_are_failed_attempts exceptions.sh
 cascade_script_test(installed_library_is_usable install.sh
     ${CMAKE_COMMAND} ${PROJECT_BINARY_DIR} ${CMAKE_C_COMPILER}
     $<$<BOOL:${CASCADE_CLI}>:command>)
+if(CASCADE_CONFORMANCE AND NOT CASCADE_SANITIZE AND NOT CASCADE_COVERAGE)
+    cascade_script_test(store_from_outside_conforms conformance.sh
+        ${PROJECT_SOURCE_DIR} ${CMAKE_COMMAND} ${PROJECT_BINARY_DIR}
+        ${CMAKE_C_COMPILER})
+endif()
 if(EXISTS ${PROJECT_SOURCE_DIR}/README.md)
     set(readme_command "")
     if(CASCADE_CLI)

@@ -43,22 +43,23 @@ run(const char *conninfo, const char *sql)
 }
 
 int
-schema_create(conformance_db *db, const char *conninfo, const char *prefix)
+schema_create(conformance_place *place, const char *conninfo,
+              const char *prefix)
 {
     char sql[128];
 
-    unique_name(db->schema, sizeof(db->schema), prefix);
-    snprintf(sql, sizeof(sql), "CREATE SCHEMA %s", db->schema);
+    unique_name(place->schema, sizeof(place->schema), prefix);
+    snprintf(sql, sizeof(sql), "CREATE SCHEMA %s", place->schema);
     return run(conninfo, sql);
 }
 
 void
-schema_destroy(const conformance_db *db, const char *conninfo)
+schema_destroy(const conformance_place *place, const char *conninfo)
 {
     char sql[192];
 
     snprintf(sql, sizeof(sql),
              "SET client_min_messages = warning; DROP SCHEMA %s CASCADE",
-             db->schema);
+             place->schema);
     run(conninfo, sql);
 }

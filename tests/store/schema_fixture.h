@@ -9,7 +9,8 @@
 #include "store/conformance/conformance.h"
 
 /* Names it `prefix`_<process>_<number>. 0, or -1 with a line on stderr. */
-int schema_create(conformance_db *db, const char *conninfo, const char *prefix);
-void schema_destroy(const conformance_db *db, const char *conninfo);
+int schema_create(conformance_place *place, const char *conninfo,
+                  const char *prefix);
+void schema_destroy(const conformance_place *place, const char *conninfo);
 
 #endif

@@ -8,18 +8,18 @@
 #include "store/conformance/conformance.h"
 
 static int
-create(conformance_db *db)
+create(conformance_place *place)
 {
     static int number;
 
-    snprintf(db->url, sizeof(db->url), "memory:conformance-%d", number++);
+    snprintf(place->url, sizeof(place->url), "memory:conformance-%d", number++);
     return 0;
 }
 
 static void
-destroy(conformance_db *db)
+destroy(conformance_place *place)
 {
-    (void)db;
+    (void)place;
 }
 
 int

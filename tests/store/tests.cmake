@@ -2,44 +2,23 @@
 #
 # The conformance suite, once for each store, and the store handle.
 
-set(conformance
-    conformance/conformance.c
-    conformance/conformance_claim.c
-    conformance/conformance_commit.c
-    conformance/conformance_dump.c
-    conformance/conformance_engines.c
-    conformance/conformance_erase.c
-    conformance/conformance_fence.c
-    conformance/conformance_keys.c
-    conformance/conformance_outlive.c
-    conformance/conformance_paths.c
-    conformance/conformance_receive.c
-    conformance/conformance_letters.c
-    conformance/conformance_mail.c
-    conformance/conformance_mend.c
-    conformance/conformance_messages.c
-    conformance/conformance_model.c
-    conformance/conformance_native.c
-    conformance/conformance_nodes.c
-    conformance/conformance_queues.c
-    conformance/conformance_race.c
-    conformance/conformance_read.c
-    conformance/conformance_scan.c
-    conformance/conformance_schema.c
-    conformance/conformance_seals.c
-    conformance/conformance_tend.c
-    conformance/conformance_text.c
-    conformance/conformance_trial.c
-    conformance/conformance_wait.c)
+include(${CMAKE_CURRENT_LIST_DIR}/conformance/sources.cmake)
 
 cascade_test(store_seal test_seal.c ../base/support.c LABELS unit)
 cascade_test(store_memory test_memory.c ${conformance})
+
+# The store of the examples, whose program is as it is outside: so the suite has
+# the header that is installed. It compares the memory store with plain arrays.
 set(file_store ${PROJECT_SOURCE_DIR}/examples/store_file)
-cascade_test(store_file test_file.c ${file_store}/claim.c ${file_store}/file.c
-    ${file_store}/read.c ${file_store}/store_file.c ${file_store}/table.c
-    ${file_store}/write.c ${conformance})
+configure_file(${CMAKE_CURRENT_LIST_DIR}/conformance/suite.h
+    ${PROJECT_BINARY_DIR}/suite/cascade/conformance.h COPYONLY)
+cascade_test_program(store_file ../../examples/store_file/conformance.c
+    ${file_store}/claim.c ${file_store}/file.c ${file_store}/read.c
+    ${file_store}/store_file.c ${file_store}/table.c ${file_store}/write.c
+    ${conformance})
 target_include_directories(test_store_file PRIVATE
-    ${file_store})
+    ${PROJECT_BINARY_DIR}/suite)
+cascade_test_command(store_file "" "" $<TARGET_FILE:test_store_file>)
 if(CASCADE_SQLITE)
     cascade_script_test(store_sqlite_statements paste.sh ${PROJECT_SOURCE_DIR}
         sqlite NEEDS sqlite3)

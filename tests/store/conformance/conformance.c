@@ -34,7 +34,7 @@ db_create(void)
     db->backend = current;
     fake_clock_init(&db->clock, START_WALL_MS);
     rows_init(&db->rows, rows_seed(), START_WALL_MS);
-    if (current->create(db) != 0) {
+    if (current->create(&db->place) != 0) {
         free(db);
         return NULL;
     }
@@ -51,7 +51,7 @@ db_close(conformance_db *db)
         closed = cascade_store_close(db->handles[--db->handle_count]) ==
                      CASCADE_OK &&
                  closed;
-    current->destroy(db);
+    current->destroy(&db->place);
     rows_fini(&db->rows);
     free(db);
     return closed;
@@ -247,7 +247,7 @@ db_options(conformance_db *db)
 {
     return (cascade_store_options){
         .size = sizeof(cascade_store_options),
-        .schema = db->schema[0] == '\0' ? NULL : db->schema,
+        .schema = db->place.schema[0] == '\0' ? NULL : db->place.schema,
         .pooler = db->backend->pooler,
         .deadline_ms = CONFORMANCE_WAIT_MS,
         .clock = db->backend->virtual_time ? &db->clock.clock : NULL};
@@ -258,8 +258,8 @@ conformance_open(conformance_db *db, const cascade_store_options *options,
                  cascade_store **store)
 {
     if (db->backend->open != NULL)
-        return db->backend->open(db, options, store);
-    return cascade_store_open(db->url, options, store);
+        return db->backend->open(&db->place, options, store);
+    return cascade_store_open(db->place.url, options, store);
 }
 
 cascade_store *

@@ -1,18 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * The conformance suite: what every store must do, one test for each promise of
- * cascade/store.h (S1 to S33, cited in the comment above each test, with the G
+ * cascade/store.h (S1, S2 ..., cited in the comment above each test, with the G
  * numbers of the library's guarantees that stand on it).
  *
- * A test program of a backend is a table of its own and a main:
- *
- *     int main(int argc, char **argv)
- *     {
- *         return conformance_run(&backend, argc, argv);
- *     }
- *
- * An argument is a filter of test names ("*fence*"). Each test gets a fresh
- * empty database in *state, with one open handle.
+ * What a test program of a backend needs is in suite.h, which is installed.
+ * Each test gets a fresh empty database in *state, with one open handle.
  */
 #ifndef TESTS_STORE_CONFORMANCE_CONFORMANCE_H
 #define TESTS_STORE_CONFORMANCE_CONFORMANCE_H
@@ -27,6 +20,7 @@
 
 #include "base/error.h"
 #include "base/uuid.h"
+#include "store/conformance/suite.h"
 #include "store/store.h"
 #include "support/fake_clock.h"
 #include "support/rows.h"
@@ -37,35 +31,9 @@
 
 typedef struct conformance_db conformance_db;
 
-typedef struct conformance_backend {
-    const char *name;
-    /* True: leases and due times follow db->clock. False: the store's own
-     * clock, which nobody can move. */
-    bool virtual_time;
-    /* True: other processes can open it too, and it has a schema. */
-    bool on_disk;
-    bool native;  /* it has transactions of nodes */
-    bool single;  /* one connection: nothing goes on beside those, and there is
-                    no guard around them */
-    bool pooler;  /* opened with that option: wakes are not heard */
-    bool hostile; /* SQL that is not the store's own means something else, so no
-                     function of a transaction can say any */
-    /* Makes an empty database and writes db->url (and db->schema). 0, or -1
-     * with a line on stderr. */
-    int (*create)(conformance_db *db);
-    /* Opens a handle; NULL: by db->url. */
-    cascade_err (*open)(conformance_db *db,
-                        const cascade_store_options *options,
-                        cascade_store **store);
-    /* All handles are closed. */
-    void (*destroy)(conformance_db *db);
-} conformance_backend;
-
 struct conformance_db {
     const conformance_backend *backend;
-    char url[1024];
-    char schema[64]; /* "": the default */
-    void *own;       /* the backend's */
+    conformance_place place;
     fake_clock clock;
     test_rows rows;
     cascade_store *handles[CONFORMANCE_HANDLES];
@@ -77,8 +45,6 @@ struct conformance_db {
 cascade_err conformance_open(conformance_db *db,
                              const cascade_store_options *options,
                              cascade_store **store);
-int conformance_run(const conformance_backend *backend, int argc, char **argv);
-
 /* The sub-table of the store under test, or the end of the test, as skipped. */
 const cascade_store_chain *conformance_chain(const cascade_store_driver *it);
 const cascade_store_manage *conformance_manage(const cascade_store_driver *it);

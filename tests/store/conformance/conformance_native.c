@@ -87,7 +87,7 @@ is_postgres(const conformance_db *db)
 static void
 spell(const native_scene *it, const char *format, char sql[SQL_SIZE])
 {
-    const char *schema = it->db->schema;
+    const char *schema = it->db->place.schema;
     size_t len = 0;
 
     for (; *format != '\0' && len < SQL_SIZE - 100; format++) {

@@ -212,7 +212,7 @@ wake_by_process(void *context)
     conformance_db *db = context;
     char program[] = "/proc/self/exe";
     char option[] = "--wake";
-    char *argv[] = {program, option, db->url, db->schema, NULL};
+    char *argv[] = {program, option, db->place.url, db->place.schema, NULL};
     pid_t pid;
     int status = -1;
 

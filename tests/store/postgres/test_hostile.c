@@ -19,16 +19,16 @@ static char role[UNIQUE_SIZE];
 static char conninfo[900]; /* of that database, as a superuser */
 
 static int
-create(conformance_db *db)
+create(conformance_place *place)
 {
-    snprintf(db->url, sizeof(db->url), "%s user=%s", conninfo, role);
-    return schema_create(db, db->url, "cascade_hostile");
+    snprintf(place->url, sizeof(place->url), "%s user=%s", conninfo, role);
+    return schema_create(place, place->url, "cascade_hostile");
 }
 
 static void
-destroy(conformance_db *db)
+destroy(conformance_place *place)
 {
-    schema_destroy(db, conninfo);
+    schema_destroy(place, conninfo);
 }
 
 static int

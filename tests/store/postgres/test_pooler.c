@@ -16,16 +16,16 @@ static test_server server;
 static test_pooler pooler;
 
 static int
-create(conformance_db *db)
+create(conformance_place *place)
 {
-    snprintf(db->url, sizeof(db->url), "%s", pooler.conninfo);
-    return schema_create(db, server.conninfo, "cascade_pooler");
+    snprintf(place->url, sizeof(place->url), "%s", pooler.conninfo);
+    return schema_create(place, server.conninfo, "cascade_pooler");
 }
 
 static void
-destroy(conformance_db *db)
+destroy(conformance_place *place)
 {
-    schema_destroy(db, server.conninfo);
+    schema_destroy(place, server.conninfo);
 }
 
 static void

@@ -12,16 +12,16 @@
 static const char *conninfo;
 
 static int
-create(conformance_db *db)
+create(conformance_place *place)
 {
-    snprintf(db->url, sizeof(db->url), "%s", conninfo);
-    return schema_create(db, conninfo, "cascade_test");
+    snprintf(place->url, sizeof(place->url), "%s", conninfo);
+    return schema_create(place, conninfo, "cascade_test");
 }
 
 static void
-destroy(conformance_db *db)
+destroy(conformance_place *place)
 {
-    schema_destroy(db, conninfo);
+    schema_destroy(place, conninfo);
 }
 
 int

@@ -14,7 +14,7 @@ typedef struct folder {
 } folder;
 
 static int
-create(conformance_db *db)
+create(conformance_place *place)
 {
     const char *base = getenv("TMPDIR");
     folder *made = calloc(1, sizeof(*made));
@@ -28,8 +28,9 @@ create(conformance_db *db)
         free(made);
         return -1;
     }
-    db->own = made;
-    snprintf(db->url, sizeof(db->url), "sqlite:%s/cascade.db", made->path);
+    place->own = made;
+    snprintf(place->url, sizeof(place->url), "sqlite:%s/cascade.db",
+             made->path);
     return 0;
 }
 
@@ -44,9 +45,9 @@ remove_one(const char *path, const struct stat *status, int type,
 }
 
 static void
-destroy(conformance_db *db)
+destroy(conformance_place *place)
 {
-    folder *made = db->own;
+    folder *made = place->own;
 
     nftw(made->path, remove_one, 8, FTW_DEPTH | FTW_PHYS);
     free(made);

@@ -70,17 +70,17 @@ give_turn_back(void *context, const wrap_call *call, cascade_err answer)
 }
 
 static cascade_err
-open_handle(conformance_db *db, const cascade_store_options *options,
+open_handle(conformance_place *place, const cascade_store_options *options,
             cascade_store **store)
 {
-    folder *made = db->own;
+    folder *made = place->own;
 
     return cascade_store_open_driver(&made->wrap.driver, made->wrap.url,
                                      options, store);
 }
 
 static int
-create(conformance_db *db)
+create(conformance_place *place)
 {
     const char *base = getenv("TMPDIR");
     folder *made = calloc(1, sizeof(*made));
@@ -94,12 +94,13 @@ create(conformance_db *db)
         free(made);
         return -1;
     }
-    db->own = made;
-    snprintf(db->url, sizeof(db->url), "sqlite:%s/cascade.db", made->path);
+    place->own = made;
+    snprintf(place->url, sizeof(place->url), "sqlite:%s/cascade.db",
+             made->path);
     made->driver = csc_sqlite_driver;
     made->driver.open = open_guest;
     made->driver.close = close_guest;
-    if (wrap_store_init(&made->wrap, db->url) != 0)
+    if (wrap_store_init(&made->wrap, place->url) != 0)
         return -1;
     made->wrap.inner = &made->driver;
     made->wrap.context = made;
@@ -119,9 +120,9 @@ remove_one(const char *path, const struct stat *status, int type,
 }
 
 static void
-destroy(conformance_db *db)
+destroy(conformance_place *place)
 {
-    folder *made = db->own;
+    folder *made = place->own;
 
     nftw(made->path, remove_one, 8, FTW_DEPTH | FTW_PHYS);
     wrap_store_fini(&made->wrap);
