@@ -142,10 +142,12 @@ start_portion(cascade_store *store)
 {
     static cascade_start_spec specs[PORTION];
     static cascade_started started[PORTION];
-    cascade_first first = {.node = "first"};
+    cascade_first first = {.size = sizeof(first), .node = "first"};
 
     for (size_t i = 0; i < PORTION; i++)
-        specs[i] = (cascade_start_spec){&first, 1, NULL};
+        specs[i] = (cascade_start_spec){.size = sizeof(cascade_start_spec),
+                                        .first = &first,
+                                        .first_count = 1};
     bench_check("start", cascade_start_many(store, specs, PORTION, started));
 }
 

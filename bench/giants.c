@@ -244,8 +244,10 @@ stats_of(giant *g)
 static cascade_uuid
 start_giant(giant *g, const char *node)
 {
-    const cascade_first first[2] = {{.node = node}, {.node = "keep"}};
-    const cascade_start_spec spec = {.first = first, .first_count = 2};
+    const cascade_first first[2] = {{.size = sizeof(first[0]), .node = node},
+                                    {.size = sizeof(first[0]), .node = "keep"}};
+    const cascade_start_spec spec = {
+        .size = sizeof(spec), .first = first, .first_count = 2};
     cascade_started started;
 
     bench_check("start", cascade_start_many(g->outside, &spec, 1, &started));

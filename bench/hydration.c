@@ -202,15 +202,18 @@ start_cascades(cascade_store *store, size_t count)
 {
     static const char input[] =
         "{\"order\": 4711, \"customer\": \"c-1234567\", \"express\": true}";
-    const cascade_first first = {.node = NODE, .input_text = input};
+    const cascade_first first = {
+        .size = sizeof(first), .node = NODE, .input_text = input};
     const cascade_start_options options = {.size = sizeof(options),
                                            .user_id = "customer-17"};
     cascade_start_spec *specs = bench_alloc(count, sizeof(*specs));
     cascade_started *started = bench_alloc(count, sizeof(*started));
 
     for (size_t i = 0; i < count; i++)
-        specs[i] = (cascade_start_spec){
-            .first = &first, .first_count = 1, .options = &options};
+        specs[i] = (cascade_start_spec){.size = sizeof(cascade_start_spec),
+                                        .first = &first,
+                                        .first_count = 1,
+                                        .options = &options};
     bench_check("start cascades",
                 cascade_start_many(store, specs, count, started));
     free(specs);

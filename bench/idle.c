@@ -155,10 +155,13 @@ park(cascade_store *store, size_t count)
     static cascade_started started[PORTION];
     cascade_start_options options = {.size = sizeof(options),
                                      .delay_ms = DELAY_MS};
-    cascade_first first = {.node = "node"};
+    cascade_first first = {.size = sizeof(first), .node = "node"};
 
     for (size_t i = 0; i < PORTION; i++)
-        specs[i] = (cascade_start_spec){&first, 1, &options};
+        specs[i] = (cascade_start_spec){.size = sizeof(cascade_start_spec),
+                                        .first = &first,
+                                        .first_count = 1,
+                                        .options = &options};
     for (size_t i = 0; i < count; i += PORTION)
         bench_check("start",
                     cascade_start_many(store, specs, PORTION, started));

@@ -137,13 +137,16 @@ start_chunk(load *l, const load_run *run, size_t count)
     static cascade_start_spec specs[CHUNK_MAX];
     static cascade_started started[CHUNK_MAX];
     char input[32];
-    cascade_first first = {.node = raw_style_name(run->style),
+    cascade_first first = {.size = sizeof(first),
+                           .node = raw_style_name(run->style),
                            .input_text = input};
 
     snprintf(input, sizeof(input), "{\"left\":%zu}",
              run->style == RAW_LINE ? run->steps : run->steps - 1);
     for (size_t i = 0; i < count; i++)
-        specs[i] = (cascade_start_spec){.first = &first, .first_count = 1};
+        specs[i] = (cascade_start_spec){.size = sizeof(cascade_start_spec),
+                                        .first = &first,
+                                        .first_count = 1};
     bench_check("start many",
                 cascade_start_many(l->store, specs, count, started));
 }

@@ -307,12 +307,14 @@ rate_of(scene *s, load *l, const char *node, size_t count)
 {
     static cascade_start_spec specs[CHUNK];
     static cascade_started started[CHUNK];
-    const cascade_first first = {.node = node};
+    const cascade_first first = {.size = sizeof(first), .node = node};
     uint64_t until = recorded(s) + count;
     int64_t begun_ns = bench_now_ns();
 
     for (size_t i = 0; i < CHUNK; i++)
-        specs[i] = (cascade_start_spec){.first = &first, .first_count = 1};
+        specs[i] = (cascade_start_spec){.size = sizeof(cascade_start_spec),
+                                        .first = &first,
+                                        .first_count = 1};
     for (size_t i = 0; i < count; i += CHUNK)
         bench_check("start",
                     cascade_start_many(load_store(l), specs, CHUNK, started));

@@ -234,15 +234,17 @@ prepare(const bench *b, bench_kind kind, place_kind which)
 static void
 grow(const bench *b, place *p)
 {
-    const cascade_first one = {.node = "first"};
+    const cascade_first one = {.size = sizeof(one), .node = "first"};
     const cascade_start_options options = {.size = sizeof(options),
                                            .delay_ms = 30 * DAY_MS};
     cascade_start_spec *specs = bench_alloc(GROW_BY, sizeof(*specs));
     cascade_started *started = bench_alloc(GROW_BY, sizeof(*started));
 
     for (size_t i = 0; i < GROW_BY; i++)
-        specs[i] = (cascade_start_spec){
-            .first = &one, .first_count = 1, .options = &options};
+        specs[i] = (cascade_start_spec){.size = sizeof(cascade_start_spec),
+                                        .first = &one,
+                                        .first_count = 1,
+                                        .options = &options};
     for (size_t i = 0; i < bench_pick(b, 1, 5, 5); i++)
         bench_check("start",
                     cascade_start_many(p->outside, specs, GROW_BY, started));

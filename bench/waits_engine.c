@@ -50,7 +50,9 @@ start_chunk(waits *w, const cascade_first *first, size_t count,
     static cascade_start_spec specs[CHUNK_MAX];
 
     for (size_t i = 0; i < count; i++)
-        specs[i] = (cascade_start_spec){.first = first, .first_count = 1};
+        specs[i] = (cascade_start_spec){.size = sizeof(cascade_start_spec),
+                                        .first = first,
+                                        .first_count = 1};
     bench_check("start many",
                 cascade_start_many(w->store, specs, count, started));
 }
@@ -59,7 +61,8 @@ cascade_started *
 waits_start(waits *w, const char *node, const char *input, size_t count)
 {
     cascade_started *started = bench_alloc(count, sizeof(*started));
-    const cascade_first first = {.node = node, .input_text = input};
+    const cascade_first first = {
+        .size = sizeof(first), .node = node, .input_text = input};
 
     for (size_t begun = 0; begun < count; begun += CHUNK_MAX)
         start_chunk(w, &first,

@@ -36,7 +36,8 @@ note(cascade_node *node, void *user)
 static cascade_err
 decide(cascade_store *store, const cascade_uuid *id)
 {
-    static const cascade_completion_spawn ship = {.node = "ship"};
+    static const cascade_completion_spawn ship = {.size = sizeof(ship),
+                                                  .node = "ship"};
     static const cascade_completion yes = {
         .size = sizeof(yes), .spawns = &ship, .spawn_count = 1};
     const cascade_execution_info *task = NULL;

@@ -181,19 +181,23 @@ start_portion(struct worker *worker, size_t count, size_t *started_count)
 {
     cascade_first first[PORTION_MAX];
     cascade_start_options options[PORTION_MAX];
-    cascade_start_spec specs[PORTION_MAX] = {{.first = NULL}};
+    cascade_start_spec specs[PORTION_MAX] = {{.size = sizeof(specs[0])}};
     cascade_started started[PORTION_MAX];
     const char *name = worker->settings->name;
 
     for (size_t i = 0; i < count; i++) {
         const struct order *order = &worker->orders.orders[worker->next + i];
-        first[i] = (cascade_first){.node = NODE_RESERVE, .input = order->json};
+        first[i] = (cascade_first){.size = sizeof(first[i]),
+                                   .node = NODE_RESERVE,
+                                   .input = order->json};
         options[i] = (cascade_start_options){.size = sizeof(options[i]),
                                              .user_id = name,
                                              .key = order->id,
                                              .queue = name};
-        specs[i] = (cascade_start_spec){
-            .first = &first[i], .first_count = 1, .options = &options[i]};
+        specs[i] = (cascade_start_spec){.size = sizeof(specs[i]),
+                                        .first = &first[i],
+                                        .first_count = 1,
+                                        .options = &options[i]};
     }
     cascade_err err = cascade_start_many(worker->store, specs, count, started);
     if (err != CASCADE_OK)

@@ -74,7 +74,10 @@
  *   An options struct begins with its size: { .size = sizeof(options) }, and
  *   every member left zero means the default its comment names. NULL stands for
  *   all defaults. A longer struct from a newer header is accepted as long as
- *   the members this library does not know are zero.
+ *   the members this library does not know are zero. So is each element of an
+ *   array (cascade_first): all of one array have the size of the first, by
+ *   which the library steps. What it writes has `reserved`, zero, for members
+ *   to come, or a size to be set before. Others without a size are final.
  *
  * TEXTS
  *   Payloads are JSON (RFC 8259, UTF-8), at most 1 MiB each unless the store's
@@ -321,6 +324,7 @@ CASCADE_API cascade_err cascade_store_now(cascade_store *store,
 /* A first node of a cascade. At most one of `input` and `input_text` is given;
  * none means {}. Both are copied. */
 typedef struct cascade_first {
+    size_t size; /* sizeof(cascade_first) */
     const char *node;
     const cJSON *input;
     const char *input_text;
@@ -358,6 +362,7 @@ typedef struct cascade_start_options {
 typedef struct cascade_started {
     cascade_uuid id; /* by a key: of its current run */
     bool existed;    /* the key or id was started before: nothing was changed */
+    uint64_t reserved[5];
 } cascade_started;
 
 /* Starts a cascade with one node; takes `input` (NULL: {}). When it returns OK
@@ -374,6 +379,7 @@ CASCADE_API cascade_err cascade_start(cascade_store *store, const char *node,
 
 /* A cascade for cascade_start_many(): 1 to 1,000 first nodes. */
 typedef struct cascade_start_spec {
+    size_t size; /* sizeof(cascade_start_spec) */
     const cascade_first *first;
     size_t first_count;
     const cascade_start_options *options;
@@ -536,12 +542,14 @@ CASCADE_API cascade_err cascade_delete(cascade_store *store,
 
 /* As with cascade_node_put_ui(), and cascade_node_spawn(). All is copied. */
 typedef struct cascade_completion_put {
+    size_t size; /* sizeof(cascade_completion_put) */
     const char *key;
     const cJSON *value;
     const cJSON *ui_value; /* NULL: the same */
 } cascade_completion_put;
 
 typedef struct cascade_completion_spawn {
+    size_t size; /* sizeof(cascade_completion_spawn) */
     const char *node;
     const cJSON *input; /* NULL: {} */
     int64_t delay_ms;

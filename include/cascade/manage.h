@@ -100,6 +100,7 @@ CASCADE_API cascade_err cascade_rerun(cascade_store *store,
 
 /* The output that a fork is to have of a node, instead of the recorded one. */
 typedef struct cascade_fork_output {
+    size_t size;         /* sizeof(cascade_fork_output) */
     const char *node;    /* every execution of it that has completed by then; or
                             NULL: */
     int32_t function_id; /* this one */
@@ -169,6 +170,7 @@ typedef struct cascade_progress {
     int64_t seen; /* cascades looked at */
     int64_t done; /* of these: for which something was done */
     int64_t failed;
+    uint64_t reserved[5];
 } cascade_progress;
 typedef bool (*cascade_progress_fn)(void *context,
                                     const cascade_progress *progress);
@@ -362,6 +364,7 @@ typedef struct cascade_migration {
     int32_t number;
     char name[64];         /* "001_initial" */
     int64_t applied_at_ms; /* CASCADE_TIME_NONE: it is not applied */
+    uint64_t reserved[2];
 } cascade_migration;
 
 /* Writes up to `room` migrations that this library knows, by number, and how

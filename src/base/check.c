@@ -7,10 +7,16 @@
  * would ignore a wish. One with an older header made it shorter: what it does
  * not know stays zero, which means the default. A size beyond any sense is
  * uninitialised memory and must not be followed.
+ *
+ * The elements of an array are such structs, one behind the other as the
+ * caller's compiler laid them out. So the library steps by the size that the
+ * first one tells, never by its own, and an element that tells another one
+ * shows that the step is wrong, or that it was not initialised.
  */
 #include "base/check.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -19,6 +25,7 @@
 
 /* How much longer than ours the struct of a newer header can be. */
 #define UNKNOWN_TAIL_MAX 4096
+#define ITEM_NAME_SIZE 48
 
 static bool
 is_name_char(char c)
@@ -130,32 +137,70 @@ is_zero(const unsigned char *bytes, size_t len)
     return true;
 }
 
+/* The size that a caller's struct begins with, wherever that lies. */
+static size_t
+size_of(const void *given)
+{
+    size_t size = 0;
+
+    memcpy(&size, given, sizeof(size));
+    return size;
+}
+
+static cascade_err
+check_size(const char *what, size_t size, size_t known_size)
+{
+    if (size >= sizeof(size) && size <= known_size + UNKNOWN_TAIL_MAX)
+        return CASCADE_OK;
+    return csc_fail(CASCADE_ERR_INVALID,
+                    "%s: size is %zu, which is no size of it; begin it with "
+                    "{ .size = sizeof(its type) }",
+                    what, size);
+}
+
 cascade_err
 csc_check_options(const char *what, const void *given, void *copy,
                   size_t known_size)
 {
     const unsigned char *bytes = given;
-    size_t size = known_size;
+    size_t size = given != NULL ? size_of(given) : known_size;
+    cascade_err err = check_size(what, size, known_size);
 
     memset(copy, 0, known_size);
-    if (given != NULL) {
-        memcpy(&size, given, sizeof(size));
-        if (size < sizeof(size) || size > known_size + UNKNOWN_TAIL_MAX)
-            return csc_fail(CASCADE_ERR_INVALID,
-                            "%s: size is %zu, which is no size of them; begin "
-                            "with { .size = sizeof(options) }",
-                            what, size);
-        if (size > known_size &&
-            !is_zero(bytes + known_size, size - known_size))
-            return csc_fail(CASCADE_ERR_INVALID,
-                            "%s: a member beyond the %zu bytes that this "
-                            "library knows is set; leave it zero or use a "
-                            "newer library",
-                            what, known_size);
+    if (err != CASCADE_OK)
+        return err;
+    if (size > known_size && !is_zero(bytes + known_size, size - known_size))
+        return csc_fail(CASCADE_ERR_INVALID,
+                        "%s: a member beyond the %zu bytes that this library "
+                        "knows is set; leave it zero or use a newer library",
+                        what, known_size);
+    if (given != NULL)
         memcpy(copy, given, size < known_size ? size : known_size);
-    }
     memcpy(copy, &known_size, sizeof(known_size));
     return CASCADE_OK;
+}
+
+cascade_err
+csc_check_item(const char *what, const void *items, size_t at, void *copy,
+               size_t known_size)
+{
+    size_t step = size_of(items);
+    char name[ITEM_NAME_SIZE];
+    const unsigned char *item = items;
+    cascade_err err = CASCADE_OK;
+
+    (void)snprintf(name, sizeof(name), "%s[0]", what);
+    err = check_size(name, step, known_size);
+    if (err != CASCADE_OK)
+        return err;
+    item += at * step;
+    (void)snprintf(name, sizeof(name), "%s[%zu]", what, at);
+    if (size_of(item) != step)
+        return csc_fail(CASCADE_ERR_INVALID,
+                        "%s: size is %zu, but that of %s[0] is %zu; begin each "
+                        "with { .size = sizeof(its type) }",
+                        name, size_of(item), what, step);
+    return csc_check_options(name, item, copy, known_size);
 }
 
 size_t

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What users hand in, checked at the edge of the API: names, texts and options
- * structs. Each failure names the argument (`what`: "node name", "queue"), the
- * limit and what to do; it never echoes what was given.
+ * What users hand in, checked at the edge of the API: names, texts, structs of
+ * options and arrays of structs. Each failure names the argument (`what`: "node
+ * name", "queue"), the limit and what to do; it never echoes what was given.
  */
 #ifndef CSC_BASE_CHECK_H
 #define CSC_BASE_CHECK_H
@@ -39,6 +39,12 @@ cascade_err csc_check_text(const char *what, const char *text);
  * set, or when a member that this library does not know is not zero. */
 cascade_err csc_check_options(const char *what, const void *given, void *copy,
                               size_t known_size);
+
+/* The same of element `at` of the caller's array `items`, whose elements all
+ * have the size of the first. The elements are asked for in their order: a
+ * later one is found by a size that was good before. */
+cascade_err csc_check_item(const char *what, const void *items, size_t at,
+                           void *copy, size_t known_size);
 
 /* The length of `text` (`len` bytes) without a UTF-8 sequence that a buffer cut
  * in two at its end. */

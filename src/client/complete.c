@@ -166,13 +166,16 @@ gather_puts(const csc_gather *gather, const cascade_completion *given)
     cascade_err err = CASCADE_OK;
 
     for (size_t i = 0; i < given->put_count && err == CASCADE_OK; i++) {
-        const cascade_completion_put *put = &given->puts[i];
-        const cJSON *const trees[2] = {put->value, put->ui_value};
+        cascade_completion_put put = {0};
 
-        if (put->value == NULL)
-            return csc_fail(CASCADE_ERR_INVALID,
-                            "complete: puts[%zu].value is NULL", i);
-        err = csc_effects_put(gather, put->key, trees, texts);
+        err = csc_check_item("puts", given->puts, i, &put, sizeof(put));
+        if (err == CASCADE_OK && put.value == NULL)
+            err = csc_fail(CASCADE_ERR_INVALID,
+                           "complete: puts[%zu].value is NULL", i);
+        if (err == CASCADE_OK)
+            err = csc_effects_put(gather, put.key,
+                                  (const cJSON *[]){put.value, put.ui_value},
+                                  texts);
     }
     return err;
 }
@@ -183,12 +186,14 @@ gather_spawns(const csc_gather *gather, const cascade_completion *given)
     cascade_err err = CASCADE_OK;
 
     for (size_t i = 0; i < given->spawn_count && err == CASCADE_OK; i++) {
-        const cascade_completion_spawn *spawn = &given->spawns[i];
-        const cascade_spawn_options options = {.size = sizeof(options),
-                                               .delay_ms = spawn->delay_ms,
-                                               .priority = spawn->priority};
+        cascade_completion_spawn spawn = {0};
+        cascade_spawn_options options = {.size = sizeof(options)};
 
-        err = csc_effects_spawn(gather, spawn->node, spawn->input, &options);
+        err = csc_check_item("spawns", given->spawns, i, &spawn, sizeof(spawn));
+        options.delay_ms = spawn.delay_ms;
+        options.priority = spawn.priority;
+        if (err == CASCADE_OK)
+            err = csc_effects_spawn(gather, spawn.node, spawn.input, &options);
     }
     return err;
 }

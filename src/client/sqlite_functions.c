@@ -135,9 +135,11 @@ start(sqlite3_context *context, int count, sqlite3_value **values)
     const functions *own = sqlite3_user_data(context);
     char text[CASCADE_UUID_TEXT_SIZE];
     cascade_start_options options = {.size = sizeof(options)};
-    cascade_first first = {0};
-    const cascade_start_spec spec = {
-        .first = &first, .first_count = 1, .options = &options};
+    cascade_first first = {.size = sizeof(first)};
+    const cascade_start_spec spec = {.size = sizeof(spec),
+                                     .first = &first,
+                                     .first_count = 1,
+                                     .options = &options};
     cascade_started started;
     cascade_err err = read_start(count, values, &first, &options);
 

@@ -28,12 +28,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/check.h"
 #include "base/clock.h"
 #include "base/data/arena.h"
-#include "base/data/buf.h"
 #include "base/error.h"
-#include "base/json/json.h"
 #include "base/lock.h"
 #include "base/mem.h"
 #include "base/origin.h"
@@ -45,6 +42,7 @@
 #include "client/blocked_start.h"
 #include "client/key_reuse.h"
 #include "client/signal.h"
+#include "client/start_spec.h"
 #include "client/submit.h"
 #include "commit/lane.h"
 #include "engine/erasure.h"
@@ -66,9 +64,6 @@
 #include "store/store.h"
 
 #define START_MANY_MAX 10000
-#define FIRST_MAX 1000
-#define START_BYTES_MAX ((size_t)64 * 1024 * 1024)
-#define ROW_BYTES 512 /* of an execution beside its input, roughly */
 
 /* Where and when a start is made. */
 typedef struct place {
@@ -79,70 +74,7 @@ typedef struct place {
     int64_t after_ms;   /* as in csc_build_start */
 } place;
 
-/* ---- Checking ----------------------------------------------------------- */
-
-static cascade_err
-check_options(const cascade_start_options *given, cascade_start_options *known)
-{
-    cascade_err err =
-        csc_check_options("start options", given, known, sizeof(*known));
-
-    if (err != CASCADE_OK)
-        return err;
-    if (known->user_id == NULL)
-        known->user_id = "anonymous";
-    if (known->queue == NULL)
-        known->queue = "default";
-    err = csc_check_text("user id", known->user_id);
-    if (err == CASCADE_OK)
-        err = csc_check_name("queue", known->queue);
-    if (err == CASCADE_OK && known->key != NULL)
-        err = csc_check_text("key", known->key);
-    if (err != CASCADE_OK)
-        return err;
-    if (known->key != NULL && known->id != NULL)
-        return csc_fail(CASCADE_ERR_INVALID,
-                        "start: give a key or an id, not both");
-    if (known->priority < 0 || known->priority > 9)
-        return csc_fail(CASCADE_ERR_INVALID,
-                        "start: the priority is %d; give 0 to 9",
-                        known->priority);
-    if (known->reuse < 0 || known->reuse > CASCADE_REUSE_TERMINATE)
-        return csc_fail(CASCADE_ERR_INVALID, "start: there is no such reuse");
-    if (known->reuse != CASCADE_REUSE_NEVER && known->key == NULL)
-        return csc_fail(CASCADE_ERR_INVALID,
-                        "start: reuse is given, but no key; give both");
-    return csc_check_start_limits("start", known->delay_ms, known->deadline_ms);
-}
-
-/* Canonical text of a first node's input, in `arena`. */
-static cascade_err
-keep_input(const cascade_store *store, const cascade_first *first,
-           csc_arena *arena, const char **input)
-{
-    size_t max = store->config.payload_max;
-    csc_buf text = {0};
-    cascade_err err = CASCADE_OK;
-
-    *input = "{}";
-    if (first->input == NULL && first->input_text == NULL)
-        return CASCADE_OK;
-    if (first->input != NULL && first->input_text != NULL)
-        return csc_fail(CASCADE_ERR_INVALID,
-                        "start: give input or input_text, not both");
-    if (first->input != NULL)
-        err = csc_json_tree_canon("input", first->input, max, &text);
-    else
-        err = csc_json_canon("input", first->input_text,
-                             strlen(first->input_text), max, &text);
-    if (err == CASCADE_OK) {
-        *input = csc_arena_strndup(arena, text.data, text.len);
-        if (*input == NULL)
-            err = csc_fail_memory();
-    }
-    csc_buf_fini(&text);
-    return err;
-}
+/* ---- Making -------------------------------------------------------------- */
 
 static cascade_err
 create_start(size_t count, csc_start **out)
@@ -183,36 +115,6 @@ choose_id(const cascade_store *store, const cascade_start_options *options,
         *id = csc_uuid_v7(here->now_ms, &store->random);
 }
 
-static cascade_err
-keep_first(const cascade_store *store, const cascade_start_spec *spec,
-           csc_start *start, csc_build_start *build)
-{
-    csc_build_first *first =
-        csc_arena_alloc(&start->arena, spec->first_count, sizeof(*first));
-    cascade_err err = CASCADE_OK;
-
-    if (first == NULL)
-        return csc_fail_memory();
-    for (size_t i = 0; i < spec->first_count && err == CASCADE_OK; i++) {
-        err = csc_check_name("node name", spec->first[i].node);
-        if (err == CASCADE_OK)
-            err = keep_input(store, &spec->first[i], &start->arena,
-                             &first[i].input);
-        if (err != CASCADE_OK)
-            break;
-        first[i].name = csc_arena_strdup(&start->arena, spec->first[i].node);
-        start->bytes += strlen(first[i].input) + ROW_BYTES;
-        if (start->bytes > START_BYTES_MAX)
-            err = csc_fail(CASCADE_ERR_TOO_LARGE,
-                           "start: the inputs of one call exceed %zu bytes; "
-                           "spread them over several calls",
-                           START_BYTES_MAX);
-    }
-    build->first = first;
-    build->first_count = spec->first_count;
-    return err;
-}
-
 /* A delay and a deadline count from now by the store's clock itself. */
 static cascade_err
 ask_now(const cascade_store *store, place *here)
@@ -227,46 +129,41 @@ ask_now(const cascade_store *store, place *here)
 
 /* One cascade of a call becomes a change in `start`. */
 static cascade_err
-make_change(cascade_store *store, const cascade_start_spec *spec, place *here,
+make_change(cascade_store *store, const csc_start_spec *spec, place *here,
             csc_start *start)
 {
+    const cascade_start_options *options = &spec->options;
     csc_build_env env = {.arena = &start->arena,
                          .random = &store->random,
                          .location = here->location};
     csc_build_start build = {0};
-    cascade_start_options options = {0};
-    cascade_err err = check_options(spec->options, &options);
+    cascade_err err = CASCADE_OK;
 
-    if (err == CASCADE_OK && options.key != NULL)
+    if (options->key != NULL)
         err = csc_move_check_keys(store);
-    if (err == CASCADE_OK && options.reuse == CASCADE_REUSE_TERMINATE)
+    if (err == CASCADE_OK && options->reuse == CASCADE_REUSE_TERMINATE)
         err = csc_store_refuse_within(store, "start with "
                                              "CASCADE_REUSE_TERMINATE");
-    if (err != CASCADE_OK)
-        return err;
-    if (spec->first == NULL || spec->first_count < 1 ||
-        spec->first_count > FIRST_MAX)
-        return csc_fail(CASCADE_ERR_INVALID,
-                        "start: a cascade needs 1 to %d first nodes, not %zu",
-                        FIRST_MAX, spec->first_count);
-    if (options.delay_ms > 0 || options.deadline_ms > 0)
+    if (err == CASCADE_OK &&
+        (options->delay_ms > 0 || options->deadline_ms > 0))
         err = ask_now(store, here);
-    if (err == CASCADE_OK && options.id != NULL)
-        err = csc_link_begin_first(store, options.id, "start");
+    if (err == CASCADE_OK && options->id != NULL)
+        err = csc_link_begin_first(store, options->id, "start");
     if (err != CASCADE_OK)
         return err;
     env.now_ms = here->now_ms;
     env.delay_from_ms = here->now_ms;
-    choose_id(store, &options, here, &build.id);
+    choose_id(store, options, here, &build.id);
     build.run_number = here->run_number;
     build.after_ms = here->after_ms;
-    build.user_id = csc_arena_strdup(&start->arena, options.user_id);
-    build.queue = csc_arena_strdup(&start->arena, options.queue);
-    build.key = csc_arena_strdup(&start->arena, options.key);
-    build.priority = options.priority;
-    build.delay_ms = options.delay_ms;
-    build.deadline_ms = options.deadline_ms;
-    err = keep_first(store, spec, start, &build);
+    build.user_id = csc_arena_strdup(&start->arena, options->user_id);
+    build.queue = csc_arena_strdup(&start->arena, options->queue);
+    build.key = csc_arena_strdup(&start->arena, options->key);
+    build.priority = options->priority;
+    build.delay_ms = options->delay_ms;
+    build.deadline_ms = options->deadline_ms;
+    err = csc_start_spec_keep_first(spec, store, &start->arena, &start->bytes,
+                                    &build);
     if (err == CASCADE_OK && start->arena.failed)
         err = csc_fail_memory();
     if (err == CASCADE_OK)
@@ -478,7 +375,8 @@ write_started(const csc_start *start, const cascade_uuid *ids, size_t count,
 {
     for (size_t i = 0; i < count; i++)
         started[i] = (cascade_started){
-            ids[i], start->existed[csc_start_request_find(start, &ids[i])]};
+            .id = ids[i],
+            .existed = start->existed[csc_start_request_find(start, &ids[i])]};
     if (count == start->count)
         return;
     for (size_t i = 1; i < count; i++)
@@ -653,7 +551,7 @@ send_all(cascade_store *store, csc_start *start, int64_t now_ms,
         err = send_start(store, start, now_ms);
     if (err == CASCADE_ERR_OUTCOME_UNKNOWN)
         for (size_t i = 0; i < count; i++)
-            started[i] = (cascade_started){ids[i], false};
+            started[i] = (cascade_started){.id = ids[i]};
     if (err == CASCADE_OK)
         write_started(start, ids, count, started);
     return err;
@@ -661,7 +559,7 @@ send_all(cascade_store *store, csc_start *start, int64_t now_ms,
 
 /* One of a call whose others were made: a run of that number. */
 static cascade_err
-start_run(cascade_store *store, const cascade_start_spec *spec, place *here,
+start_run(cascade_store *store, const csc_start_spec *spec, place *here,
           cascade_started *started, int32_t *anew)
 {
     csc_start *start = NULL;
@@ -683,7 +581,7 @@ start_run(cascade_store *store, const cascade_start_spec *spec, place *here,
 
 /* Others may start and delete it as well. */
 static cascade_err
-start_anew(cascade_store *store, const cascade_start_spec *spec, place *here,
+start_anew(cascade_store *store, const csc_start_spec *spec, place *here,
            cascade_started *started, int32_t anew)
 {
     cascade_err err = CASCADE_OK;
@@ -699,26 +597,16 @@ start_anew(cascade_store *store, const cascade_start_spec *spec, place *here,
                     cascade_errmsg());
 }
 
-/* The options were checked. */
-static cascade_reuse
-reuse_of(const cascade_start_spec *spec)
-{
-    cascade_start_options options = {0};
-
-    (void)check_options(spec->options, &options);
-    return options.reuse;
-}
-
 /* Before anything is sent: what is there of the keys that may be used again. */
 static cascade_err
-look_at_keys(cascade_store *store, const cascade_start_spec *specs,
-             size_t count, const csc_start *start, csc_key_run *seen)
+look_at_keys(cascade_store *store, const csc_start_spec *specs, size_t count,
+             const csc_start *start, csc_key_run *seen)
 {
     cascade_err err = CASCADE_OK;
 
     for (size_t i = 0; i < count && err == CASCADE_OK; i++) {
         const cascade_change *change = &start->changes[i];
-        cascade_reuse reuse = reuse_of(&specs[i]);
+        cascade_reuse reuse = specs[i].options.reuse;
 
         if (reuse != CASCADE_REUSE_NEVER)
             err = csc_key_reuse_read(store, change->cascade.user_id,
@@ -730,7 +618,7 @@ look_at_keys(cascade_store *store, const cascade_start_spec *specs,
 /* Of several with one key the first mentioned decides, and the others get the
  * same. */
 static cascade_err
-find_all_current(cascade_store *store, const cascade_start_spec *specs,
+find_all_current(cascade_store *store, const csc_start_spec *specs,
                  csc_start *start, csc_key_run *seen, place *here, size_t count,
                  cascade_started *started)
 {
@@ -743,10 +631,11 @@ find_all_current(cascade_store *store, const cascade_start_spec *specs,
         int32_t anew = 0;
 
         if (known[at] != NULL) {
-            started[i] = (cascade_started){known[at]->id, true};
+            started[i] =
+                (cascade_started){.id = known[at]->id, .existed = true};
             continue;
         }
-        err = use_seen(store, &start->changes[at], reuse_of(&specs[i]),
+        err = use_seen(store, &start->changes[at], specs[i].options.reuse,
                        &seen[i], &started[i], &anew);
         here->after_ms = seen[i].updated_at_ms;
         if (err == CASCADE_OK)
@@ -757,19 +646,25 @@ find_all_current(cascade_store *store, const cascade_start_spec *specs,
 }
 
 static cascade_err
-start_all(cascade_store *store, const cascade_start_spec *specs, size_t count,
+start_all(cascade_store *store, const cascade_start_spec *given, size_t count,
           cascade_started *started)
 {
     csc_start *start = NULL;
+    csc_start_spec *specs = NULL;
     csc_key_run *seen = NULL;
     place here = {0};
     cascade_err err = create_start(count, &start);
 
     if (err != CASCADE_OK)
         return err;
+    specs = csc_arena_alloc(&start->arena, count, sizeof(*specs));
     seen = csc_arena_alloc(&start->arena, count, sizeof(*seen));
-    err = seen != NULL ? find_place(store, &start->arena, &here)
-                       : csc_fail_memory();
+    if (specs == NULL || seen == NULL)
+        err = csc_fail_memory();
+    for (size_t i = 0; i < count && err == CASCADE_OK; i++)
+        err = csc_start_spec_read(given, i, &specs[i]);
+    if (err == CASCADE_OK)
+        err = find_place(store, &start->arena, &here);
     for (size_t i = 0; i < count && err == CASCADE_OK; i++)
         err = make_change(store, &specs[i], &here, start);
     if (err == CASCADE_OK)
@@ -790,7 +685,7 @@ signal_current(cascade_store *store, csc_start *start,
                const csc_signal_spec *signal, cascade_message_row *message,
                cascade_submission *submission, int32_t *anew)
 {
-    cascade_started current = {message->cascade_id, true};
+    cascade_started current = {.id = message->cascade_id, .existed = true};
     cascade_err err = find_current(store, &start->changes[0], &current, anew);
 
     submission->start_count = 0;
@@ -841,8 +736,8 @@ start_and_signal(cascade_store *store, csc_start *start,
     if (err == CASCADE_OK)
         err = start_by_submit(store, start, &submission, end_of_call(store));
     if (err == CASCADE_OK || err == CASCADE_ERR_OUTCOME_UNKNOWN)
-        *started =
-            (cascade_started){*id, err == CASCADE_OK && start->existed[0]};
+        *started = (cascade_started){
+            .id = *id, .existed = err == CASCADE_OK && start->existed[0]};
     if (err == CASCADE_OK && sent == CASCADE_SENT_ABSENT)
         err = signal_current(store, start, signal, &message, &submission, anew);
     if (err != CASCADE_OK || *anew > 0)
@@ -853,7 +748,7 @@ start_and_signal(cascade_store *store, csc_start *start,
 /* A run of the number in `here` (0: the first); writes 0, or the next to try.
  */
 static cascade_err
-try_with_signal(cascade_store *store, const cascade_start_spec *spec,
+try_with_signal(cascade_store *store, const csc_start_spec *spec,
                 const csc_signal_spec *signal, place *here,
                 cascade_started *started, int32_t *anew)
 {
@@ -875,19 +770,19 @@ try_with_signal(cascade_store *store, const cascade_start_spec *spec,
 /* The run that is to have the signal: one that was sent to another one is not
  * taken back. Its number is 0: the first, or that is to be found out. */
 static cascade_err
-choose_run(cascade_store *store, const cascade_start_spec *spec, place *here)
+choose_run(cascade_store *store, const csc_start_spec *spec, place *here)
 {
-    cascade_start_options options = {0};
+    const cascade_start_options *options = &spec->options;
     csc_key_run run;
-    cascade_err err = check_options(spec->options, &options);
+    cascade_err err = CASCADE_OK;
 
-    if (err != CASCADE_OK || options.key == NULL)
-        return err;
-    err = csc_key_reuse_read(store, options.user_id, options.key, options.reuse,
-                             &run);
+    if (options->key == NULL)
+        return CASCADE_OK;
+    err = csc_key_reuse_read(store, options->user_id, options->key,
+                             options->reuse, &run);
     if (err != CASCADE_OK || !csc_key_reuse_has(&run))
         return err;
-    err = csc_key_reuse_next(store, options.reuse, &run, &here->run_number);
+    err = csc_key_reuse_next(store, options->reuse, &run, &here->run_number);
     here->after_ms = run.updated_at_ms;
     if (err == CASCADE_OK && here->run_number == 0 && run.number > 1)
         here->run_number = run.number;
@@ -895,16 +790,19 @@ choose_run(cascade_store *store, const cascade_start_spec *spec, place *here)
 }
 
 static cascade_err
-start_with_signal(cascade_store *store, const cascade_start_spec *spec,
+start_with_signal(cascade_store *store, const cascade_start_spec *given,
                   const csc_signal_spec *signal, cascade_started *started)
 {
+    csc_start_spec spec;
     place here = {0};
     int32_t anew = 0;
-    cascade_err err = choose_run(store, spec, &here);
+    cascade_err err = csc_start_spec_read(given, 0, &spec);
 
     if (err == CASCADE_OK)
+        err = choose_run(store, &spec, &here);
+    if (err == CASCADE_OK)
         do {
-            err = try_with_signal(store, spec, signal, &here, started, &anew);
+            err = try_with_signal(store, &spec, signal, &here, started, &anew);
             here.run_number = anew;
         } while (err == CASCADE_OK && anew > 0);
     return err;
@@ -917,8 +815,12 @@ cascade_start_with_signal(cascade_store *store, const char *node, cJSON *input,
                           const cascade_signal_options *signal_options,
                           cascade_started *started)
 {
-    cascade_first first = {.node = node, .input = input};
-    cascade_start_spec spec = {&first, 1, start_options};
+    const cascade_first first = {
+        .size = sizeof(first), .node = node, .input = input};
+    const cascade_start_spec spec = {.size = sizeof(spec),
+                                     .first = &first,
+                                     .first_count = 1,
+                                     .options = start_options};
     csc_signal_spec signal = {name, payload, signal_options};
     cascade_err err = CASCADE_OK;
 
@@ -961,8 +863,12 @@ cascade_err
 cascade_start(cascade_store *store, const char *node, cJSON *input,
               const cascade_start_options *options, cascade_started *started)
 {
-    cascade_first first = {.node = node, .input = input};
-    cascade_start_spec spec = {&first, 1, options};
+    const cascade_first first = {
+        .size = sizeof(first), .node = node, .input = input};
+    const cascade_start_spec spec = {.size = sizeof(spec),
+                                     .first = &first,
+                                     .first_count = 1,
+                                     .options = options};
     cascade_err err = cascade_start_many(store, &spec, 1, started);
 
     cJSON_Delete(input);

@@ -188,7 +188,7 @@ start(cascade_store *store, csc_document *document, const csc_meta *meta,
       const cascade_import_options *options, cascade_started *started)
 {
     cascade_change change;
-    cascade_started made = {document->cascade.id, false};
+    cascade_started made = {.id = document->cascade.id, .existed = false};
     int64_t now_ms = 0;
     cascade_err err = csc_move_now(store, &now_ms);
 
@@ -256,7 +256,7 @@ import_document(cascade_store *store, csc_document *document,
         return err;
     if (!there)
         return start_document(store, document, options, started);
-    *started = (cascade_started){document->cascade.id, true};
+    *started = (cascade_started){.id = document->cascade.id, .existed = true};
     return CASCADE_OK;
 }
 

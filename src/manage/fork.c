@@ -255,8 +255,14 @@ take_outputs(call *c)
     if (c->options.outputs == NULL && c->options.output_count > 0)
         return csc_fail(CASCADE_ERR_INVALID,
                         "fork: output_count is given, but outputs is NULL");
-    for (size_t i = 0; i < c->options.output_count && err == CASCADE_OK; i++)
-        err = take_output(c, &c->options.outputs[i]);
+    for (size_t i = 0; i < c->options.output_count && err == CASCADE_OK; i++) {
+        cascade_fork_output output = {0};
+
+        err = csc_check_item("outputs", c->options.outputs, i, &output,
+                             sizeof(output));
+        if (err == CASCADE_OK)
+            err = take_output(c, &output);
+    }
     return err;
 }
 
@@ -314,7 +320,8 @@ send(call *c, cascade_started *started)
         return err;
     err = csc_submit(c->store, &submission, "fork");
     if (err == CASCADE_OK || err == CASCADE_ERR_OUTCOME_UNKNOWN)
-        *started = (cascade_started){change.cascade.id, existed};
+        *started =
+            (cascade_started){.id = change.cascade.id, .existed = existed};
     return err;
 }
 

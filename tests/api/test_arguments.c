@@ -99,14 +99,17 @@ static void
 starts(test_db *db)
 {
     cascade_store *store = db_store(db);
-    const cascade_first both = {
-        .node = "n", .input = cJSON_CreateTrue(), .input_text = "1"};
-    const cascade_first fine = {.node = "n"};
-    const cascade_first nameless = {.node = NULL};
-    const cascade_start_spec bad[] = {{.first = &both, .first_count = 1},
-                                      {.first = &nameless, .first_count = 1},
-                                      {.first = NULL, .first_count = 1},
-                                      {.first = &fine, .first_count = 0}};
+    const cascade_first both = {.size = sizeof(both),
+                                .node = "n",
+                                .input = cJSON_CreateTrue(),
+                                .input_text = "1"};
+    const cascade_first fine = {.size = sizeof(fine), .node = "n"};
+    const cascade_first nameless = {.size = sizeof(nameless), .node = NULL};
+    const cascade_start_spec bad[] = {
+        {.size = sizeof(bad[0]), .first = &both, .first_count = 1},
+        {.size = sizeof(bad[0]), .first = &nameless, .first_count = 1},
+        {.size = sizeof(bad[0]), .first = NULL, .first_count = 1},
+        {.size = sizeof(bad[0]), .first = &fine, .first_count = 0}};
 
     taint_outputs();
     refuses(INVALID,

@@ -64,12 +64,16 @@ static cascade_err
 try_start(cascade_store *store, const char *node, const char *input,
           const cascade_start_options *options)
 {
-    const cascade_first firsts[] = {{.node = "fine"},
-                                    {.node = node, .input_text = input}};
-    const cascade_first fine = {.node = "fine"};
+    const cascade_first firsts[] = {
+        {.size = sizeof(firsts[0]), .node = "fine"},
+        {.size = sizeof(firsts[0]), .node = node, .input_text = input}};
+    const cascade_first fine = {.size = sizeof(fine), .node = "fine"};
     const cascade_start_spec specs[] = {
-        {.first = &fine, .first_count = 1},
-        {.first = firsts, .first_count = 2, .options = options}};
+        {.size = sizeof(specs[0]), .first = &fine, .first_count = 1},
+        {.size = sizeof(specs[0]),
+         .first = firsts,
+         .first_count = 2,
+         .options = options}};
     cascade_started started[2];
     cascade_started untouched[2];
     cascade_err err = CASCADE_OK;
@@ -130,8 +134,10 @@ static void
 expect_payload(cascade_store *store, char *text, cascade_err wanted)
 {
     cascade_started started;
-    const cascade_first first = {.node = "n", .input_text = text};
-    const cascade_start_spec spec = {.first = &first, .first_count = 1};
+    const cascade_first first = {
+        .size = sizeof(first), .node = "n", .input_text = text};
+    const cascade_start_spec spec = {
+        .size = sizeof(spec), .first = &first, .first_count = 1};
     cascade_err err = cascade_start_many(store, &spec, 1, &started);
 
     free(text);
@@ -357,12 +363,14 @@ numbers_of_cascades_and_first_nodes(test_db *db)
     static cascade_start_spec specs[10001];
     static cascade_started started[10001];
     cascade_store *store = db_store(db);
-    cascade_start_spec spec = {.first = firsts};
+    cascade_start_spec spec = {.size = sizeof(spec), .first = firsts};
 
     for (size_t i = 0; i < 1001; i++)
-        firsts[i].node = "n";
+        firsts[i] = (cascade_first){.size = sizeof(firsts[i]), .node = "n"};
     for (size_t i = 0; i < 10001; i++)
-        specs[i] = (cascade_start_spec){.first = firsts, .first_count = 1};
+        specs[i] = (cascade_start_spec){.size = sizeof(cascade_start_spec),
+                                        .first = firsts,
+                                        .first_count = 1};
     assert_true(cascade_start_many(store, &spec, 1, started) != CASCADE_OK);
     spec.first_count = 1001;
     assert_true(cascade_start_many(store, &spec, 1, started) != CASCADE_OK);

@@ -455,8 +455,10 @@ fill_disk(cascade_store *store, cascade_err *err)
     input[0] = '"';
     input[sizeof(input) - 2] = '"';
     while (!full && count < 2000 && slow < TRIES) {
-        const cascade_first first = {.node = "n", .input_text = input};
-        const cascade_start_spec spec = {.first = &first, .first_count = 1};
+        const cascade_first first = {
+            .size = sizeof(first), .node = "n", .input_text = input};
+        const cascade_start_spec spec = {
+            .size = sizeof(spec), .first = &first, .first_count = 1};
         cascade_started started;
 
         *err = cascade_start_many(store, &spec, 1, &started);

@@ -197,7 +197,8 @@ a_document_changes_nothing_of_that(test_db *db)
 static void
 a_fork_changes_nothing_of_that(test_db *db)
 {
-    const cascade_fork_output given = {.function_id = 2, .output = "\"given\""};
+    const cascade_fork_output given = {
+        .size = sizeof(given), .function_id = 2, .output = "\"given\""};
     cascade_fork_options options = {.size = sizeof(options), .from = 5};
     cascade_store *store = db_store(db);
     cascade_uuid id = adopt_and_run(db, store);

@@ -111,8 +111,10 @@ start_wrongly(cascade_store *store, test_ear *ear)
     cascade_started started;
 
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-        const cascade_first first = {.node = "work", .input_text = bad[i]};
-        const cascade_start_spec spec = {.first = &first, .first_count = 1};
+        const cascade_first first = {
+            .size = sizeof(first), .node = "work", .input_text = bad[i]};
+        const cascade_start_spec spec = {
+            .size = sizeof(spec), .first = &first, .first_count = 1};
 
         (void)cascade_start_many(store, &spec, 1, &started);
         inspect(ear);

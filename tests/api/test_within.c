@@ -100,8 +100,10 @@ send_all(cascade_store *store, const cascade_uuid *there)
 {
     const cascade_request_options command = {.size = sizeof(command)};
     const cascade_start_options keyed = {.size = sizeof(keyed), .key = "two"};
-    const cascade_first first = {.node = "ship"};
-    const cascade_start_spec specs[2] = {{&first, 1, NULL}, {&first, 1, NULL}};
+    const cascade_first first = {.size = sizeof(first), .node = "ship"};
+    const cascade_start_spec specs[2] = {
+        {.size = sizeof(specs[0]), .first = &first, .first_count = 1},
+        {.size = sizeof(specs[0]), .first = &first, .first_count = 1}};
     cascade_started many[2];
     cascade_started started;
 

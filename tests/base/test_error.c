@@ -316,6 +316,50 @@ options_that_cannot_be_understood_are_refused(void **state)
                      CASCADE_OK);
 }
 
+/* The step is the caller's: what lies between is never taken for an element. */
+static void
+elements_of_every_header_are_found(void **state)
+{
+    const options_old older[] = {{sizeof(older[0]), 1}, {sizeof(older[0]), 2}};
+    const options_ours same[] = {{sizeof(same[0]), 1, 7},
+                                 {sizeof(same[0]), 2, 7}};
+    const options_new newer[] = {{.size = sizeof(newer[0]), .a = 1, .b = 7},
+                                 {.size = sizeof(newer[0]), .a = 2, .b = 7}};
+    const void *const given[] = {older, same, newer};
+
+    (void)state;
+    for (size_t i = 0; i < 3; i++)
+        for (size_t at = 0; at < 2; at++) {
+            options_ours copy;
+
+            memset(&copy, 0x55, sizeof(copy));
+            assert_int_equal(
+                csc_check_item("items", given[i], at, &copy, sizeof(copy)),
+                CASCADE_OK);
+            assert_int_equal(copy.size, sizeof(copy));
+            assert_int_equal(copy.a, at + 1);
+            assert_int_equal(copy.b, i == 0 ? 0 : 7);
+        }
+}
+
+static void
+elements_that_cannot_be_understood_are_refused(void **state)
+{
+    options_ours items[2] = {{sizeof(items[0]), 1, 1}, {0, 2, 2}};
+    options_new newer[2] = {{.size = sizeof(newer[0])},
+                            {.size = sizeof(newer[0]), .c = {0, 0, 1}}};
+    options_ours copy;
+
+    (void)state;
+    expect_invalid(csc_check_item("items", items, 1, &copy, sizeof(copy)),
+                   "items[1]: size is 0", "items[0]");
+    items[0].size = SIZE_MAX; /* is not stepped by */
+    expect_invalid(csc_check_item("items", items, 1, &copy, sizeof(copy)),
+                   "items[0]", ".size = sizeof");
+    expect_invalid(csc_check_item("items", newer, 1, &copy, sizeof(copy)),
+                   "items[1]", "newer library");
+}
+
 /* ---- Log ---------------------------------------------------------------- */
 
 static char logged[2000];
@@ -385,6 +429,8 @@ main(void)
         cmocka_unit_test(texts_are_checked_at_their_limits),
         cmocka_unit_test(options_of_every_header_are_copied),
         cmocka_unit_test(options_that_cannot_be_understood_are_refused),
+        cmocka_unit_test(elements_of_every_header_are_found),
+        cmocka_unit_test(elements_that_cannot_be_understood_are_refused),
         cmocka_unit_test(lines_of_the_wanted_levels_are_handed_on),
         cmocka_unit_test(a_line_is_one_line_and_leaves_the_error_alone),
     };

@@ -246,7 +246,7 @@ note_failed(test_load *load, const load_start *start,
 static void
 start_some(test_load *load, size_t index, size_t count)
 {
-    static const cascade_first first = {.node = "root"};
+    static const cascade_first first = {.size = sizeof(first), .node = "root"};
     size_t stores = load->options.outsider ? LOAD_STORES : LOAD_ENGINES;
     load_start *starts = &load->starts[index];
     cascade_start_options options[MANY];
@@ -259,8 +259,10 @@ start_some(test_load *load, size_t index, size_t count)
             csc_uuid_v7(csc_clock_system.wall_ms(NULL), &csc_random_system);
         options[i] = (cascade_start_options){.size = sizeof(options[i]),
                                              .id = &starts[i].id};
-        specs[i] = (cascade_start_spec){
-            .first = &first, .first_count = 1, .options = &options[i]};
+        specs[i] = (cascade_start_spec){.size = sizeof(cascade_start_spec),
+                                        .first = &first,
+                                        .first_count = 1,
+                                        .options = &options[i]};
     }
     err =
         cascade_start_many(load->stores[index % stores], specs, count, started);

@@ -66,9 +66,11 @@ start_keyed(lost_call *call)
 static cascade_err
 start_two(lost_call *call)
 {
-    const cascade_first first = {.node = "two"};
-    const cascade_start_spec specs[2] = {{&first, 1, NULL}, {&first, 1, NULL}};
-    cascade_started started[2] = {{{{0}}, false}};
+    const cascade_first first = {.size = sizeof(first), .node = "two"};
+    const cascade_start_spec specs[2] = {
+        {.size = sizeof(specs[0]), .first = &first, .first_count = 1},
+        {.size = sizeof(specs[0]), .first = &first, .first_count = 1}};
+    cascade_started started[2] = {{.id = {{0}}, .existed = false}};
     cascade_err err = cascade_start_many(call->store, specs, 2, started);
 
     call->started = started[1];

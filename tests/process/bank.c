@@ -85,9 +85,12 @@ bank_start(cascade_store *store, size_t count)
     assert_true(count <= STARTS_MAX);
     for (size_t i = 0; i < count; i++) {
         write_input(inputs[i]);
-        firsts[i] =
-            (cascade_first){.node = "transfer", .input_text = inputs[i]};
-        specs[i] = (cascade_start_spec){.first = &firsts[i], .first_count = 1};
+        firsts[i] = (cascade_first){.size = sizeof(cascade_first),
+                                    .node = "transfer",
+                                    .input_text = inputs[i]};
+        specs[i] = (cascade_start_spec){.size = sizeof(cascade_start_spec),
+                                        .first = &firsts[i],
+                                        .first_count = 1};
     }
     assert_ok(cascade_start_many(store, specs, count, started));
 }

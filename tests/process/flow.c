@@ -231,12 +231,14 @@ flow_register(cascade_engine *engine, test_flow *flow)
 void
 flow_start(cascade_store *store, size_t count)
 {
-    static const cascade_first first = {.node = "root"};
+    static const cascade_first first = {.size = sizeof(first), .node = "root"};
     static cascade_start_spec specs[START_MAX];
     static cascade_started started[START_MAX];
 
     assert_true(count <= START_MAX);
     for (size_t i = 0; i < count; i++)
-        specs[i] = (cascade_start_spec){.first = &first, .first_count = 1};
+        specs[i] = (cascade_start_spec){.size = sizeof(cascade_start_spec),
+                                        .first = &first,
+                                        .first_count = 1};
     assert_ok(cascade_start_many(store, specs, count, started));
 }

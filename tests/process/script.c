@@ -379,8 +379,10 @@ static cascade_err
 complete(script_caller *c, const cascade_execution_info *info)
 {
     const cJSON *put = cJSON_CreateString("signed");
-    const cascade_completion_put puts = {.key = "form", .value = put};
-    const cascade_completion_spawn spawn = {.node = "leaf"};
+    const cascade_completion_put puts = {
+        .size = sizeof(puts), .key = "form", .value = put};
+    const cascade_completion_spawn spawn = {.size = sizeof(spawn),
+                                            .node = "leaf"};
     const cascade_completion completion = {.size = sizeof(completion),
                                            .output_text = "[1]",
                                            .puts = &puts,

@@ -39,7 +39,7 @@ acknowledge(const starting *it, const cascade_started *started, const char *key)
 static bool
 start(starting *it, size_t count, const uint64_t *key_from)
 {
-    static const cascade_first first = {.node = "root"};
+    static const cascade_first first = {.size = sizeof(first), .node = "root"};
     cascade_start_options options[STARTER_MAX];
     cascade_start_spec specs[STARTER_MAX];
     cascade_started started[STARTER_MAX];
@@ -55,8 +55,10 @@ start(starting *it, size_t count, const uint64_t *key_from)
             .user_id = key_from != NULL ? STARTER_USER : NULL,
             .key = key_from != NULL ? keys[i] : NULL,
             .delay_ms = it->calls % DELAYED_EVERY == 0 ? DELAY_MS : 0};
-        specs[i] = (cascade_start_spec){
-            .first = &first, .first_count = 1, .options = &options[i]};
+        specs[i] = (cascade_start_spec){.size = sizeof(cascade_start_spec),
+                                        .first = &first,
+                                        .first_count = 1,
+                                        .options = &options[i]};
     }
     if (cascade_start_many(it->store, specs, count, started) != CASCADE_OK)
         return false;

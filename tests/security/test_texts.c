@@ -268,8 +268,10 @@ payloads_that_hurt_cjson_do_no_harm(test_db *db)
     cascade_uuid id;
 
     for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
-        const cascade_first first = {.node = "n", .input_text = refused[i]};
-        const cascade_start_spec spec = {.first = &first, .first_count = 1};
+        const cascade_first first = {
+            .size = sizeof(first), .node = "n", .input_text = refused[i]};
+        const cascade_start_spec spec = {
+            .size = sizeof(spec), .first = &first, .first_count = 1};
         cascade_started started;
 
         assert_fails(CASCADE_ERR_JSON,

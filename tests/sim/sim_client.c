@@ -87,8 +87,9 @@ add_start(sim *s, starting *call, sim_planned *c)
 
     call->planned[at] = c;
     for (unsigned i = 0; i < c->first_count; i++)
-        call->first[at][i] =
-            (cascade_first){.node = c->work->first, .input_text = c->input};
+        call->first[at][i] = (cascade_first){.size = sizeof(cascade_first),
+                                             .node = c->work->first,
+                                             .input_text = c->input};
     *o = (cascade_start_options){.size = sizeof(*o),
                                  .user_id = "somebody",
                                  .queue = c->queue,
@@ -103,7 +104,10 @@ add_start(sim *s, starting *call, sim_planned *c)
         c->has_id = true;
         o->id = &c->id;
     }
-    call->specs[at] = (cascade_start_spec){call->first[at], c->first_count, o};
+    call->specs[at] = (cascade_start_spec){.size = sizeof(cascade_start_spec),
+                                           .first = call->first[at],
+                                           .first_count = c->first_count,
+                                           .options = o};
     if (c->delay_ms > 0)
         sim_note(SIM_START_DELAYED);
 }
@@ -293,10 +297,16 @@ start_badly(sim *s, sim_process *p)
 {
     const bad_start *bad = &bad_starts[sim_below(
         &s->turns, sizeof(bad_starts) / sizeof(bad_starts[0]))];
-    cascade_first good = {.node = "m.a"};
-    cascade_first first = {.node = bad->node, .input_text = bad->input};
+    cascade_first good = {.size = sizeof(good), .node = "m.a"};
+    cascade_first first = {
+        .size = sizeof(first), .node = bad->node, .input_text = bad->input};
     cascade_start_options options = bad->options;
-    cascade_start_spec specs[2] = {{&good, 1, NULL}, {&first, 1, &options}};
+    cascade_start_spec specs[2] = {
+        {.size = sizeof(specs[0]), .first = &good, .first_count = 1},
+        {.size = sizeof(specs[0]),
+         .first = &first,
+         .first_count = 1,
+         .options = &options}};
     cascade_started started[2];
     cascade_err err = CASCADE_OK;
 

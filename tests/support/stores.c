@@ -587,8 +587,10 @@ db_start(cascade_store *store, const char *node)
 cascade_uuid
 db_start_text(cascade_store *store, const char *node, const char *input)
 {
-    cascade_first first = {.node = node, .input_text = input};
-    cascade_start_spec spec = {&first, 1, NULL};
+    cascade_first first = {
+        .size = sizeof(first), .node = node, .input_text = input};
+    cascade_start_spec spec = {
+        .size = sizeof(spec), .first = &first, .first_count = 1};
     cascade_started started = {0};
 
     assert_ok(cascade_start_many(store, &spec, 1, &started));

@@ -154,8 +154,11 @@ start_keyed(scene *s, cascade_store *store, bool *existed)
 {
     const cascade_start_options options = {
         .size = sizeof(options), .user_id = "u", .key = "once"};
-    const cascade_first first = {.node = "leaf"};
-    const cascade_start_spec spec = {&first, 1, &options};
+    const cascade_first first = {.size = sizeof(first), .node = "leaf"};
+    const cascade_start_spec spec = {.size = sizeof(spec),
+                                     .first = &first,
+                                     .first_count = 1,
+                                     .options = &options};
     cascade_started started = {0};
     cascade_err err = scene_start(s, store, &spec, 1, &started);
 
@@ -185,8 +188,9 @@ play_key(scene *s)
 static cascade_err
 play_many(scene *s)
 {
-    static const cascade_first firsts[2] = {{.node = "leaf"},
-                                            {.node = "flaky"}};
+    static const cascade_first firsts[2] = {
+        {.size = sizeof(firsts[0]), .node = "leaf"},
+        {.size = sizeof(firsts[0]), .node = "flaky"}};
     cascade_start_options options[5];
     cascade_start_spec specs[5];
     cascade_uuid ids[5];
@@ -198,7 +202,10 @@ play_many(scene *s)
         ids[i] = i < 4 ? scene_id(s) : ids[0];
         options[i] = (cascade_start_options){
             .size = sizeof(options[i]), .id = &ids[i], .priority = (int)i};
-        specs[i] = (cascade_start_spec){firsts, 1 + i % 2, &options[i]};
+        specs[i] = (cascade_start_spec){.size = sizeof(cascade_start_spec),
+                                        .first = firsts,
+                                        .first_count = 1 + i % 2,
+                                        .options = &options[i]};
     }
     if (err == CASCADE_OK)
         err = scene_start(s, store, specs, 5, started);
@@ -626,7 +633,8 @@ static cascade_err
 complete_task(scene *s, cascade_store *store, bool *over)
 {
     const cascade_uuid *id = &s->journal->ids[0];
-    const cascade_completion_spawn spawn = {.node = "leaf"};
+    const cascade_completion_spawn spawn = {.size = sizeof(spawn),
+                                            .node = "leaf"};
     const cascade_completion completion = {.size = sizeof(completion),
                                            .output_text = "[1]",
                                            .spawns = &spawn,

@@ -565,9 +565,13 @@ scene_start_one(scene *s, cascade_store *store, const char *node,
 {
     const cascade_uuid id = scene_id(s);
     const cascade_start_options plain = {.size = sizeof(plain), .id = &id};
-    const cascade_first first = {.node = node, .input_text = "{\"of\": 1}"};
-    const cascade_start_spec spec = {&first, 1,
-                                     options != NULL ? options : &plain};
+    const cascade_first first = {
+        .size = sizeof(first), .node = node, .input_text = "{\"of\": 1}"};
+    const cascade_start_spec spec = {.size = sizeof(spec),
+                                     .first = &first,
+                                     .first_count = 1,
+                                     .options =
+                                         options != NULL ? options : &plain};
     cascade_started started;
 
     return scene_start(s, store, &spec, 1, &started);

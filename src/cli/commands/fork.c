@@ -35,7 +35,8 @@ read_output(struct session *session, char *pair, cascade_fork_output *output)
     if (sign == NULL || sign == pair)
         return settings_refuse(session->settings,
                                "--output is NODE=JSON or #FUNCTION_ID=JSON");
-    *output = (cascade_fork_output){.function_id = function_id_of(pair),
+    *output = (cascade_fork_output){.size = sizeof(cascade_fork_output),
+                                    .function_id = function_id_of(pair),
                                     .output = sign + 1};
     if (output->function_id >= 0)
         return EXIT_DONE;

@@ -65,7 +65,8 @@ static cascade_err
 start(struct session *session, const char *input, cascade_started *started)
 {
     const struct settings *settings = session->settings;
-    const cascade_first first = {.node = settings->operands[0],
+    const cascade_first first = {.size = sizeof(first),
+                                 .node = settings->operands[0],
                                  .input_text = input};
     int64_t reuse = settings->number[OPTION_REUSE];
     cascade_uuid id;
@@ -79,7 +80,10 @@ start(struct session *session, const char *input, cascade_started *started)
         .deadline_ms = settings->number[OPTION_DEADLINE],
         .reuse = (cascade_reuse)(reuse > 0 ? reuse - 1 : 0),
     };
-    const cascade_start_spec spec = {&first, 1, &options};
+    const cascade_start_spec spec = {.size = sizeof(spec),
+                                     .first = &first,
+                                     .first_count = 1,
+                                     .options = &options};
 
     if (settings_has(settings, OPTION_ID)) {
         (void)cascade_uuid_parse(settings->text[OPTION_ID], &id);

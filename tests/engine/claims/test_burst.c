@@ -96,7 +96,7 @@ open_engine(test_db *db, bursting *b, size_t capacity)
 static bursting *
 bursting_create(test_db *db, bool endless)
 {
-    static const cascade_first first = {.node = "pass"};
+    static const cascade_first first = {.size = sizeof(first), .node = "pass"};
     bursting *b = calloc(1, sizeof(*b));
     cascade_start_spec *specs = calloc(COUNT, sizeof(*specs));
     cascade_started *started = calloc(COUNT, sizeof(*started));
@@ -109,7 +109,9 @@ bursting_create(test_db *db, bool endless)
     db->fake_time = endless;
     b->store = db_wrapped(db, &b->wrap);
     for (size_t i = 0; i < COUNT; i++)
-        specs[i] = (cascade_start_spec){.first = &first, .first_count = 1};
+        specs[i] = (cascade_start_spec){.size = sizeof(cascade_start_spec),
+                                        .first = &first,
+                                        .first_count = 1};
     assert_ok(cascade_start_many(b->store, specs, COUNT, started));
     for (size_t i = 0; i < COUNT; i++)
         b->ids[i] = started[i].id;

@@ -29,8 +29,10 @@ course_of(void *user)
 static void
 begin_two(play *p, test_db *db, const char *first, const char *second)
 {
-    cascade_first nodes[2] = {{.node = first}, {.node = second}};
-    cascade_start_spec spec = {nodes, 2, NULL};
+    cascade_first nodes[2] = {{.size = sizeof(nodes[0]), .node = first},
+                              {.size = sizeof(nodes[0]), .node = second}};
+    cascade_start_spec spec = {
+        .size = sizeof(spec), .first = nodes, .first_count = 2};
     cascade_started started;
 
     play_open(p, db, CASCADE_MODE_INLINE);

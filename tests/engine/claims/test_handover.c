@@ -185,8 +185,10 @@ freed_create(test_db *db)
 static void
 nothing_begins_in_a_cascade_that_is_given_up(test_db *db)
 {
-    cascade_first first[2] = {{.node = "fails"}, {.node = "waits"}};
-    cascade_start_spec spec = {first, 2, NULL};
+    cascade_first first[2] = {{.size = sizeof(first[0]), .node = "fails"},
+                              {.size = sizeof(first[0]), .node = "waits"}};
+    cascade_start_spec spec = {
+        .size = sizeof(spec), .first = first, .first_count = 2};
     freed *f = freed_create(db);
     cascade_store *store = f->store;
     cascade_started started;
@@ -308,8 +310,10 @@ check_blame(cascade_store *store, const cascade_uuid *id)
 static void
 the_execution_that_kills_is_the_one_poisoned(test_db *db)
 {
-    cascade_first first[2] = {{.node = "harmless"}, {.node = "deadly"}};
-    cascade_start_spec spec = {first, 2, NULL};
+    cascade_first first[2] = {{.size = sizeof(first[0]), .node = "harmless"},
+                              {.size = sizeof(first[0]), .node = "deadly"}};
+    cascade_start_spec spec = {
+        .size = sizeof(spec), .first = first, .first_count = 2};
     cascade_store *store = NULL;
     cascade_started started;
     life *lives[LIVES];
@@ -695,8 +699,10 @@ expelled_create(test_db *db)
 static void
 what_is_loaded_anew_runs_nothing_twice_at_a_time(test_db *db)
 {
-    cascade_first first[2] = {{.node = "refused"}, {.node = "slow"}};
-    cascade_start_spec spec = {first, 2, NULL};
+    cascade_first first[2] = {{.size = sizeof(first[0]), .node = "refused"},
+                              {.size = sizeof(first[0]), .node = "slow"}};
+    cascade_start_spec spec = {
+        .size = sizeof(spec), .first = first, .first_count = 2};
     expelled *x = expelled_create(db);
     cascade_store *store = db->stores[0];
     cascade_snapshot *snapshot = NULL;

@@ -208,10 +208,12 @@ start_all(cascade_store *store, cascade_uuid *ids)
 {
     static cascade_start_spec specs[PORTION];
     static cascade_started started[PORTION];
-    const cascade_first first = {.node = "n"};
+    const cascade_first first = {.size = sizeof(first), .node = "n"};
 
     for (size_t i = 0; i < PORTION; i++)
-        specs[i] = (cascade_start_spec){.first = &first, .first_count = 1};
+        specs[i] = (cascade_start_spec){.size = sizeof(cascade_start_spec),
+                                        .first = &first,
+                                        .first_count = 1};
     for (size_t i = 0; i < MUCH; i++) {
         if (i % PORTION == 0)
             assert_ok(cascade_start_many(store, specs, PORTION, started));

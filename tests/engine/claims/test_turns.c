@@ -140,10 +140,14 @@ turns_open(turns *t, test_db *db)
 static void
 turns_start(const turns *t, const char *node, const char *input, int priority)
 {
-    const cascade_first first = {.node = node, .input_text = input};
+    const cascade_first first = {
+        .size = sizeof(first), .node = node, .input_text = input};
     const cascade_start_options options = {.size = sizeof(options),
                                            .priority = priority};
-    const cascade_start_spec spec = {&first, 1, &options};
+    const cascade_start_spec spec = {.size = sizeof(spec),
+                                     .first = &first,
+                                     .first_count = 1,
+                                     .options = &options};
     cascade_started started;
 
     assert_ok(cascade_start_many(t->store, &spec, 1, &started));

@@ -211,8 +211,9 @@ an_output_that_had_not_come_is_not_given(test_db *db, cascade_mode mode)
 {
     again a = {.mended = true};
     play p = {.nodes = {AGAIN_GRAPH}, .worker_count = 1, .user = &a};
-    cascade_fork_output outputs[] = {{.node = "left", .output = "10"},
-                                     {.function_id = 2, .output = " 20 "}};
+    cascade_fork_output outputs[] = {
+        {.size = sizeof(outputs[0]), .node = "left", .output = "10"},
+        {.size = sizeof(outputs[0]), .function_id = 2, .output = " 20 "}};
     cascade_fork_options options = {
         .from = 3, .outputs = outputs, .output_count = 2};
 
@@ -231,9 +232,10 @@ the_result_is_what_was_given(test_db *db, cascade_mode mode)
 {
     again a = {0};
     play p = {.nodes = {{"gives", give}, {"wait", await_go}}, .user = &a};
-    cascade_fork_output output = {.node = "gives",
-                                  .output = "{\"b\":1,\"a\":2}"};
-    cascade_fork_output by_id = {.function_id = 0, .output = "\"zero\""};
+    cascade_fork_output output = {
+        .size = sizeof(output), .node = "gives", .output = "{\"b\":1,\"a\":2}"};
+    cascade_fork_output by_id = {
+        .size = sizeof(by_id), .function_id = 0, .output = "\"zero\""};
     cascade_fork_options options = {
         .from = 2, .outputs = &output, .output_count = 1, .user_id = "me"};
     cascade_snapshot *snapshot = NULL;
@@ -267,7 +269,8 @@ what_is_not_there_is_not_forked(test_db *db)
     again a = {.mended = true};
     play p = {.nodes = {{"line", again_line}}, .user = &a};
     cascade_uuid id = {{9}}; /* of the new one */
-    cascade_fork_output output = {.node = "none", .output = "1"};
+    cascade_fork_output output = {
+        .size = sizeof(output), .node = "none", .output = "1"};
     cascade_fork_options options = {.size = sizeof(options), .id = &id};
     cascade_started started;
 
@@ -285,7 +288,8 @@ what_is_not_there_is_not_forked(test_db *db)
     options.output_count = 1;
     assert_fails(CASCADE_ERR_NOT_FOUND,
                  cascade_fork(p.store, &p.id, &options, &started));
-    output = (cascade_fork_output){.function_id = 1, .output = "{"};
+    output = (cascade_fork_output){
+        .size = sizeof(cascade_fork_output), .function_id = 1, .output = "{"};
     assert_fails(CASCADE_ERR_JSON,
                  cascade_fork(p.store, &p.id, &options, &started));
     options.output_count = 0;

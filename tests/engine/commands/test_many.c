@@ -22,7 +22,7 @@ static void
 start_some(cascade_store *store, const char *node, const char *queue,
            size_t count)
 {
-    cascade_first first = {.node = node};
+    cascade_first first = {.size = sizeof(first), .node = node};
     cascade_start_options options = {.size = sizeof(options), .queue = queue};
     cascade_start_spec *specs = calloc(count, sizeof(*specs));
     cascade_started *started = calloc(count, sizeof(*started));
@@ -30,7 +30,10 @@ start_some(cascade_store *store, const char *node, const char *queue,
     assert_non_null(specs);
     assert_non_null(started);
     for (size_t i = 0; i < count; i++)
-        specs[i] = (cascade_start_spec){&first, 1, &options};
+        specs[i] = (cascade_start_spec){.size = sizeof(cascade_start_spec),
+                                        .first = &first,
+                                        .first_count = 1,
+                                        .options = &options};
     assert_ok(cascade_start_many(store, specs, count, started));
     free(specs);
     free(started);

@@ -530,14 +530,16 @@ inline_engine(test_db *db, cascade_store *store)
 static void
 start_many(cascade_store *store, cascade_uuid *ids, size_t count)
 {
-    cascade_first first = {.node = "nothing"};
+    cascade_first first = {.size = sizeof(first), .node = "nothing"};
     cascade_start_spec *specs = calloc(count, sizeof(*specs));
     cascade_started *started = calloc(count, sizeof(*started));
 
     assert_non_null(specs);
     assert_non_null(started);
     for (size_t i = 0; i < count; i++)
-        specs[i] = (cascade_start_spec){&first, 1, NULL};
+        specs[i] = (cascade_start_spec){.size = sizeof(cascade_start_spec),
+                                        .first = &first,
+                                        .first_count = 1};
     assert_ok(cascade_start_many(store, specs, count, started));
     for (size_t i = 0; i < count; i++)
         ids[i] = started[i].id;

@@ -194,12 +194,22 @@ of_one_key_mentioned_twice_one_run_is_started(test_db *db)
 {
     play p = made();
     cascade_started started[3];
-    cascade_first first = {.node = "waits"};
+    cascade_first first = {.size = sizeof(first), .node = "waits"};
     cascade_start_options k = {
         .size = sizeof(k), .key = "k", .reuse = CASCADE_REUSE_TERMINATE};
     cascade_start_options other = {.size = sizeof(other), .key = "other"};
-    const cascade_start_spec specs[] = {
-        {&first, 1, &k}, {&first, 1, &other}, {&first, 1, &k}};
+    const cascade_start_spec specs[] = {{.size = sizeof(specs[0]),
+                                         .first = &first,
+                                         .first_count = 1,
+                                         .options = &k},
+                                        {.size = sizeof(specs[0]),
+                                         .first = &first,
+                                         .first_count = 1,
+                                         .options = &other},
+                                        {.size = sizeof(specs[0]),
+                                         .first = &first,
+                                         .first_count = 1,
+                                         .options = &k}};
 
     play_open(&p, db, CASCADE_MODE_THREADS);
     assert_ok(cascade_start_many(p.store, specs, 3, started));

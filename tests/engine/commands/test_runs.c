@@ -603,9 +603,16 @@ a_key_whose_runs_are_deleted_starts_anew(test_db *db, cascade_mode mode)
 {
     play p = {.nodes = {{"counts", count_down}}};
     const cascade_start_options keyed = {.size = sizeof(keyed), .key = "k"};
-    const cascade_first first = {.node = "counts", .input_text = "{\"n\":0}"};
-    const cascade_start_spec twice[] = {{&first, 1, &keyed},
-                                        {&first, 1, &keyed}};
+    const cascade_first first = {
+        .size = sizeof(first), .node = "counts", .input_text = "{\"n\":0}"};
+    const cascade_start_spec twice[] = {{.size = sizeof(twice[0]),
+                                         .first = &first,
+                                         .first_count = 1,
+                                         .options = &keyed},
+                                        {.size = sizeof(twice[0]),
+                                         .first = &first,
+                                         .first_count = 1,
+                                         .options = &keyed}};
     cascade_started started[2];
     cascade_uuid third = csc_uuid_v8("anonymous", "k", 3);
 

@@ -149,8 +149,10 @@ static void *
 start_one(void *context)
 {
     loads *l = context;
-    cascade_first first = {.node = "n", .input_text = l->payload};
-    cascade_start_spec spec = {&first, 1, NULL};
+    cascade_first first = {
+        .size = sizeof(first), .node = "n", .input_text = l->payload};
+    cascade_start_spec spec = {
+        .size = sizeof(spec), .first = &first, .first_count = 1};
     cascade_started started;
 
     expect(cascade_start_many(l->store, &spec, 1, &started) == CASCADE_OK);

@@ -226,7 +226,7 @@ open_counting(test_db *db, wrap_store **wrap)
 
 /* ---- One caller --------------------------------------------------------- */
 
-static const cascade_first work = {.node = "work"};
+static const cascade_first work = {.size = sizeof(work), .node = "work"};
 static const cascade_start_options keyed = {.size = sizeof(keyed), .key = KEY};
 static const cascade_start_options another = {.size = sizeof(another),
                                               .key = "another one"};
@@ -256,7 +256,10 @@ static void
 hold(test_db *db, const cascade_start_options *options, size_t count,
      const char *how)
 {
-    const cascade_start_spec spec = {&work, 1, options};
+    const cascade_start_spec spec = {.size = sizeof(spec),
+                                     .first = &work,
+                                     .first_count = 1,
+                                     .options = options};
     wrap_store *wrap = NULL;
     cascade_store *store = open_counting(db, &wrap);
     cascade_engine *engine = open_engine(db, store);
@@ -343,7 +346,10 @@ others_pass_while_many_wait_with_a_signal(test_db *db)
 {
     const cascade_start_options much_later = {
         .size = sizeof(much_later), .key = KEY, .delay_ms = 600000};
-    const cascade_start_spec spec = {&work, 1, &much_later};
+    const cascade_start_spec spec = {.size = sizeof(spec),
+                                     .first = &work,
+                                     .first_count = 1,
+                                     .options = &much_later};
     cascade_store *store = db_store(db);
     caller *callers = calloc(CALLERS, sizeof(*callers));
     app a;
@@ -375,7 +381,15 @@ hold_one_of_several(test_db *db, const char *how)
 {
     const bool committed = how[0] == 'C';
     const cascade_start_spec specs[3] = {
-        {&work, 1, NULL}, {&work, 1, &keyed}, {&work, 1, &another}};
+        {.size = sizeof(specs[0]), .first = &work, .first_count = 1},
+        {.size = sizeof(specs[0]),
+         .first = &work,
+         .first_count = 1,
+         .options = &keyed},
+        {.size = sizeof(specs[0]),
+         .first = &work,
+         .first_count = 1,
+         .options = &another}};
     cascade_store *store = db_store(db);
     caller *c = calloc(1, sizeof(*c));
     app a;
@@ -424,7 +438,10 @@ one_is_given_up(void *context)
 static void
 a_lane_is_held_up_once(test_db *db)
 {
-    const cascade_start_spec spec = {&work, 1, &keyed};
+    const cascade_start_spec spec = {.size = sizeof(spec),
+                                     .first = &work,
+                                     .first_count = 1,
+                                     .options = &keyed};
     wrap_store *wrap = NULL;
     caller *callers = calloc(CALLERS, sizeof(*callers));
     cascade_store *store = open_counting(db, &wrap);
@@ -517,7 +534,10 @@ open_impatient(test_db *db, wrap_store **wrap)
 static void
 a_caller_waits_no_longer_than_its_deadline(test_db *db)
 {
-    const cascade_start_spec spec = {&work, 1, &keyed};
+    const cascade_start_spec spec = {.size = sizeof(spec),
+                                     .first = &work,
+                                     .first_count = 1,
+                                     .options = &keyed};
     wrap_store *wrap = NULL;
     cascade_store *store = open_impatient(db, &wrap);
     cascade_engine *engine = open_engine(db, store);
@@ -543,7 +563,10 @@ a_caller_waits_no_longer_than_its_deadline(test_db *db)
 static void
 an_engine_stops_while_a_key_is_held(test_db *db)
 {
-    const cascade_start_spec spec = {&work, 1, &keyed};
+    const cascade_start_spec spec = {.size = sizeof(spec),
+                                     .first = &work,
+                                     .first_count = 1,
+                                     .options = &keyed};
     cascade_store *store = db_store(db);
     cascade_engine *engine = open_engine(db, store);
     caller *c = calloc(1, sizeof(*c));

@@ -809,8 +809,10 @@ rush_open(test_db *db)
 static void
 starts_get_in_while_every_batch_is_full(test_db *db)
 {
-    const cascade_first first = {.node = "chain"};
-    const cascade_start_spec specs[2] = {{&first, 1, NULL}, {&first, 1, NULL}};
+    const cascade_first first = {.size = sizeof(first), .node = "chain"};
+    const cascade_start_spec specs[2] = {
+        {.size = sizeof(specs[0]), .first = &first, .first_count = 1},
+        {.size = sizeof(specs[0]), .first = &first, .first_count = 1}};
     rush *r = rush_open(db);
     cascade_uuid busy[BUSY];
     cascade_started started[2];

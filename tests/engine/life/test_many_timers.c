@@ -122,12 +122,16 @@ start_portion(timers *t, size_t from, size_t count)
         int64_t delay_ms = due_at(t, from + i) - now_ms;
 
         snprintf(inputs[i], sizeof(inputs[i]), "%zu", from + i);
-        first[i] = (cascade_first){.node = sleeps ? "sleep" : "fire",
+        first[i] = (cascade_first){.size = sizeof(cascade_first),
+                                   .node = sleeps ? "sleep" : "fire",
                                    .input_text = inputs[i]};
         options[i] = (cascade_start_options){
             .size = sizeof(options[i]),
             .delay_ms = sleeps || delay_ms < 0 ? 0 : delay_ms};
-        specs[i] = (cascade_start_spec){&first[i], 1, &options[i]};
+        specs[i] = (cascade_start_spec){.size = sizeof(cascade_start_spec),
+                                        .first = &first[i],
+                                        .first_count = 1,
+                                        .options = &options[i]};
     }
     assert_ok(cascade_start_many(t->store, specs, count, started));
     for (size_t i = 0; i < count; i++) {

@@ -154,12 +154,14 @@ static void
 start_many(cascade_store *store, const char *node, cascade_started *started,
            size_t count)
 {
-    cascade_first first = {.node = node};
+    cascade_first first = {.size = sizeof(first), .node = node};
     cascade_start_spec *specs = calloc(count, sizeof(*specs));
 
     assert_non_null(specs);
     for (size_t i = 0; i < count; i++)
-        specs[i] = (cascade_start_spec){&first, 1, NULL};
+        specs[i] = (cascade_start_spec){.size = sizeof(cascade_start_spec),
+                                        .first = &first,
+                                        .first_count = 1};
     assert_ok(cascade_start_many(store, specs, count, started));
     free(specs);
 }
@@ -200,10 +202,13 @@ static void
 starts_of_one_call_are_all_or_none(test_db *db)
 {
     cascade_store *store = db_store(db);
-    cascade_first good = {.node = "nothing"};
-    cascade_first bad = {.node = "nothing", .input_text = "{\"a\":"};
+    cascade_first good = {.size = sizeof(good), .node = "nothing"};
+    cascade_first bad = {
+        .size = sizeof(bad), .node = "nothing", .input_text = "{\"a\":"};
     cascade_start_spec specs[3] = {
-        {&good, 1, NULL}, {&good, 1, NULL}, {&bad, 1, NULL}};
+        {.size = sizeof(specs[0]), .first = &good, .first_count = 1},
+        {.size = sizeof(specs[0]), .first = &good, .first_count = 1},
+        {.size = sizeof(specs[0]), .first = &bad, .first_count = 1}};
     cascade_started started[3] = {{.existed = true}};
     cascade_page *page = NULL;
 
@@ -223,12 +228,19 @@ static void
 a_key_twice_in_one_call_is_one_cascade(test_db *db)
 {
     cascade_store *store = db_store(db);
-    cascade_first first = {.node = "nothing"};
+    cascade_first first = {.size = sizeof(first), .node = "nothing"};
     cascade_start_options keyed = {.size = sizeof(keyed), .key = "k"};
-    cascade_start_spec specs[4] = {{&first, 1, &keyed},
-                                   {&first, 1, NULL},
-                                   {&first, 1, &keyed},
-                                   {&first, 1, NULL}};
+    cascade_start_spec specs[4] = {
+        {.size = sizeof(specs[0]),
+         .first = &first,
+         .first_count = 1,
+         .options = &keyed},
+        {.size = sizeof(specs[0]), .first = &first, .first_count = 1},
+        {.size = sizeof(specs[0]),
+         .first = &first,
+         .first_count = 1,
+         .options = &keyed},
+        {.size = sizeof(specs[0]), .first = &first, .first_count = 1}};
     cascade_started started[4];
 
     assert_ok(cascade_start_many(store, specs, 4, started));
@@ -430,10 +442,14 @@ higher_priorities_run_first(test_db *db)
     assert_ok(cascade_engine_register(engine, "n", note_order, &o, NULL));
     for (size_t i = 0; i < 40; i++) {
         char input[8];
-        cascade_first first = {.node = "n", .input_text = input};
+        cascade_first first = {
+            .size = sizeof(first), .node = "n", .input_text = input};
         cascade_start_options start = {.size = sizeof(start),
                                        .priority = (int)(i * 7 % 10)};
-        cascade_start_spec spec = {&first, 1, &start};
+        cascade_start_spec spec = {.size = sizeof(spec),
+                                   .first = &first,
+                                   .first_count = 1,
+                                   .options = &start};
         cascade_started started;
 
         snprintf(input, sizeof(input), "%d", start.priority);

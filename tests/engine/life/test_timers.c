@@ -104,9 +104,13 @@ static cascade_uuid
 start_look(looker *l, int64_t delay_ms)
 {
     char input[32];
-    cascade_first first = {.node = "look", .input_text = input};
+    cascade_first first = {
+        .size = sizeof(first), .node = "look", .input_text = input};
     cascade_start_options start = {.size = sizeof(start), .delay_ms = delay_ms};
-    cascade_start_spec spec = {&first, 1, &start};
+    cascade_start_spec spec = {.size = sizeof(spec),
+                               .first = &first,
+                               .first_count = 1,
+                               .options = &start};
     cascade_started started;
     int64_t now_ms = 0;
 

@@ -217,8 +217,15 @@ a_completion_records_all_its_parts(test_db *db, cascade_mode mode)
     cJSON *yes = cJSON_CreateString("yes");
     cJSON *agreed = cJSON_CreateString("agreed");
     cJSON *input = cJSON_Parse("{\"n\":1}");
-    const cascade_completion_put put = {"decision", yes, agreed};
-    const cascade_completion_spawn spawn = {"looks", input, 5, 3};
+    const cascade_completion_put put = {.size = sizeof(put),
+                                        .key = "decision",
+                                        .value = yes,
+                                        .ui_value = agreed};
+    const cascade_completion_spawn spawn = {.size = sizeof(spawn),
+                                            .node = "looks",
+                                            .input = input,
+                                            .delay_ms = 5,
+                                            .priority = 3};
     const cascade_completion completion = {.size = sizeof(completion),
                                            .output_text = "{ \"ok\" : true }",
                                            .puts = &put,
@@ -286,8 +293,8 @@ payloads_may_be_deep(test_db *db, cascade_mode mode)
               .user = &c};
     char deep[2 * 128 + 1];
     cJSON *tree = NULL;
-    cascade_completion_put put = {.key = "deep"};
-    cascade_completion_spawn spawn = {.node = "looks"};
+    cascade_completion_put put = {.size = sizeof(put), .key = "deep"};
+    cascade_completion_spawn spawn = {.size = sizeof(spawn), .node = "looks"};
     cascade_completion completion = {.size = sizeof(completion),
                                      .output_text = deep,
                                      .puts = &put,
@@ -319,7 +326,8 @@ a_spawn_keeps_its_priority(test_db *db, cascade_mode mode)
 {
     course c = {0};
     play p = {.nodes = {{"asks", ask}}, .externals = {{TASK, {0}}}, .user = &c};
-    const cascade_completion_spawn spawn = {"nobody", NULL, 0, 3};
+    const cascade_completion_spawn spawn = {
+        .size = sizeof(spawn), .node = "nobody", .priority = 3};
     const cascade_completion completion = {
         .size = sizeof(completion), .spawns = &spawn, .spawn_count = 1};
     cascade_snapshot *snapshot = NULL;
@@ -386,7 +394,8 @@ a_parked_one_is_completed(test_db *db, cascade_mode mode)
               .externals = {{TASK, {.timeout_ms = MINUTE_MS * 60}}},
               .park_after_ms = 1,
               .user = &c};
-    const cascade_completion_spawn spawn = {"looks", NULL, 0, 0};
+    const cascade_completion_spawn spawn = {.size = sizeof(spawn),
+                                            .node = "looks"};
     const cascade_completion completion = {
         .size = sizeof(completion), .spawns = &spawn, .spawn_count = 1};
     task t;
@@ -869,12 +878,18 @@ bad_input_is_refused(test_db *db)
     course c = {0};
     play p = {.nodes = {{"asks", ask}}, .externals = {{TASK, {0}}}, .user = &c};
     cJSON *one = cJSON_CreateNumber(1);
-    const cascade_completion_put no_key = {"", one, NULL};
-    const cascade_completion_put no_value = {"k", NULL, NULL};
-    const cascade_completion_spawn no_name = {"a b", NULL, 0, 0};
-    const cascade_completion_spawn early = {"a", NULL, -1, 0};
-    const cascade_completion_spawn never = {"a", NULL, INT64_MAX, 0};
-    const cascade_completion_spawn high = {"a", NULL, 0, 10};
+    const cascade_completion_put no_key = {
+        .size = sizeof(no_key), .key = "", .value = one};
+    const cascade_completion_put no_value = {.size = sizeof(no_value),
+                                             .key = "k"};
+    const cascade_completion_spawn no_name = {.size = sizeof(no_name),
+                                              .node = "a b"};
+    const cascade_completion_spawn early = {
+        .size = sizeof(early), .node = "a", .delay_ms = -1};
+    const cascade_completion_spawn never = {
+        .size = sizeof(never), .node = "a", .delay_ms = INT64_MAX};
+    const cascade_completion_spawn high = {
+        .size = sizeof(high), .node = "a", .priority = 10};
     const cascade_complete_options wait = {.size = sizeof(wait), .wait_ms = -2};
     task t;
 

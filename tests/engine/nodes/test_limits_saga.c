@@ -432,8 +432,11 @@ undone_behind_a_step(test_db *db)
 {
     stage s = {.nodes = {{"books", book_and_sleep, {.deadline_ms = 9000}},
                          {"dawdles", dawdle, {0}}}};
-    const cascade_first first[] = {{.node = "books"}, {.node = "dawdles"}};
-    const cascade_start_spec spec = {first, 2, NULL};
+    const cascade_first first[] = {
+        {.size = sizeof(first[0]), .node = "books"},
+        {.size = sizeof(first[0]), .node = "dawdles"}};
+    const cascade_start_spec spec = {
+        .size = sizeof(spec), .first = first, .first_count = 2};
     cascade_started started;
 
     open_stage(&s, db, CASCADE_MODE_INLINE);

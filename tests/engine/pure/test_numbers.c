@@ -61,10 +61,15 @@ export_text(cascade_store *store, const cascade_uuid *id)
 static char *
 write_far(int left, int64_t deadline_ms)
 {
-    static const cascade_first first[] = {{.node = "a"}, {.node = "b"}};
+    static const cascade_first first[] = {
+        {.size = sizeof(first[0]), .node = "a"},
+        {.size = sizeof(first[0]), .node = "b"}};
     const cascade_start_options options = {.size = sizeof(options),
                                            .deadline_ms = deadline_ms};
-    const cascade_start_spec spec = {first, 2, &options};
+    const cascade_start_spec spec = {.size = sizeof(spec),
+                                     .first = first,
+                                     .first_count = 2,
+                                     .options = &options};
     cascade_started started;
     cascade_store *store = NULL;
     char *text = NULL;

@@ -517,31 +517,30 @@ arguments_are_checked_as_the_library_does(void **state)
                                          " NULL, '')"));
 }
 
-/* The text of an input, made by an expression of SQL, goes both ways. */
+/* The text of an input, made by a term of SQL, goes both ways. */
 static void
-expect_input(pg_test *test, const char *expression, bool good)
+expect_input(pg_test *test, const char *term, bool good)
 {
-    char *input = pg_text(test, "SELECT %s", expression);
-    cascade_first first = {.node = "n", .input_text = input};
-    cascade_start_spec spec = {&first, 1, NULL};
+    char *input = pg_text(test, "SELECT %s", term);
+    cascade_first first = {
+        .size = sizeof(first), .node = "n", .input_text = input};
+    cascade_start_spec spec = {
+        .size = sizeof(spec), .first = &first, .first_count = 1};
     cascade_started started;
     char sql[SQL_SIZE];
-    cascade_err err;
+    cascade_err err = cascade_start_many(test->handles[0], &spec, 1, &started);
 
-    err = cascade_start_many(test->handles[0], &spec, 1, &started);
     if ((err == CASCADE_OK) != good)
-        fail_msg("%s: the library: %s", expression, cascade_err_name(err));
-    snprintf(sql, sizeof(sql), "SELECT cascade_start('n', (%s)::jsonb)",
-             expression);
+        fail_msg("%s: the library: %s", term, cascade_err_name(err));
+    snprintf(sql, sizeof(sql), "SELECT cascade_start('n', (%s)::jsonb)", term);
     if (strcmp(try_sql(test->admin, sql), good ? "" : "22023") != 0)
-        fail_msg("%s: the function: %s", expression,
-                 PQerrorMessage(test->admin));
+        fail_msg("%s: the function: %s", term, PQerrorMessage(test->admin));
     snprintf(sql, sizeof(sql),
              "SELECT cascade_signal((SELECT id FROM cascades LIMIT 1), 'n',"
              " (%s)::jsonb)",
-             expression);
+             term);
     if (strcmp(try_sql(test->admin, sql), good ? "" : "22023") != 0)
-        fail_msg("%s: the signal: %s", expression, PQerrorMessage(test->admin));
+        fail_msg("%s: the signal: %s", term, PQerrorMessage(test->admin));
     free(input);
 }
 

@@ -904,9 +904,13 @@ what_failed_halfway_is_taken_back(void **state)
 {
     pg_test *test = *state;
     cascade_store *store = app_open(test);
-    const cascade_first first = {.node = "work"};
-    const cascade_start_spec specs[] = {{&first, 1, NULL},
-                                        {&first, 1, KEYED("k")}};
+    const cascade_first first = {.size = sizeof(first), .node = "work"};
+    const cascade_start_spec specs[] = {
+        {.size = sizeof(specs[0]), .first = &first, .first_count = 1},
+        {.size = sizeof(specs[0]),
+         .first = &first,
+         .first_count = 1,
+         .options = KEYED("k")}};
     cascade_started started[2];
     size_t asked = 0;
     size_t seen = 0;

@@ -341,7 +341,7 @@ start_one(life *it, size_t round, const char *which, cascade_started *started)
 static void
 start_trio(life *it)
 {
-    cascade_first first = {.node = "begin"};
+    cascade_first first = {.size = sizeof(first), .node = "begin"};
     cascade_start_options options[LIFE_TRIO];
     cascade_start_spec specs[LIFE_TRIO];
     cascade_started started[LIFE_TRIO];
@@ -351,7 +351,10 @@ start_trio(life *it)
         snprintf(keys[i], sizeof(keys[i]), "trio-%zu", i);
         options[i] = (cascade_start_options){
             .size = sizeof(options[i]), .user_id = "trio", .key = keys[i]};
-        specs[i] = (cascade_start_spec){&first, 1, &options[i]};
+        specs[i] = (cascade_start_spec){.size = sizeof(cascade_start_spec),
+                                        .first = &first,
+                                        .first_count = 1,
+                                        .options = &options[i]};
     }
     while (repeats(it, cascade_start_many(it->store, specs, LIFE_TRIO, started),
                    "start of three"))
