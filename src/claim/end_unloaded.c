@@ -572,9 +572,9 @@ give_up(dismissal *d, csc_run *run)
         csc_drop_load_anew(engine, run, err);
 }
 
-/* False when it is to be loaded whole after all. Locked. */
+/* False when it is to be loaded whole after all. */
 static bool
-hand_over(dismissal *d, const csc_reload *wanted)
+hand_over_locked(dismissal *d, const csc_reload *wanted)
 {
     const cascade_uuid *id = &wanted->claimed.cascade_id;
     csc_run *run = csc_map_get(&d->places, id);
@@ -586,9 +586,9 @@ hand_over(dismissal *d, const csc_reload *wanted)
         return false;
     err = csc_sealing_check(run);
     if (err == CASCADE_OK)
-        err = csc_hydrate_hold(d->engine, run);
+        err = csc_hydrate_hold_locked(d->engine, run);
     if (err != CASCADE_OK && run->unread)
-        csc_hydrate_later(d->engine, wanted, err);
+        csc_hydrate_later_locked(d->engine, wanted, err);
     if (err != CASCADE_OK)
         return run->unread;
     messages = csc_receive_take(&d->inbox, id);
@@ -600,7 +600,7 @@ hand_over(dismissal *d, const csc_reload *wanted)
                           "cascade %s is not loaded: %d engines in turn died",
                           cascade_uuid_format(id, text), (int)run->takeovers);
     if (messages != NULL)
-        csc_receive_post(d->engine, run, messages);
+        csc_receive_post_locked(d->engine, run, messages);
     else
         give_up(d, run);
     return true;
@@ -614,7 +614,7 @@ hand_over_all(dismissal *d, csc_reload *wanted, size_t count)
     pthread_mutex_lock(&d->engine->mutex);
     for (size_t i = 0; i < count; i++)
         if (d->engine->incarnation.attached
-                ? !hand_over(d, &wanted[i])
+                ? !hand_over_locked(d, &wanted[i])
                 : !csc_suspect_is_deadly(d->engine, wanted[i].claimed.trials))
             wanted[left++] = wanted[i];
     pthread_mutex_unlock(&d->engine->mutex);
@@ -633,7 +633,7 @@ put_off_deadly(cascade_engine *engine, csc_reload *wanted, size_t count,
         if (!csc_suspect_is_deadly(engine, wanted[i].claimed.trials))
             wanted[left++] = wanted[i];
         else if (engine->incarnation.attached)
-            csc_hydrate_later(engine, &wanted[i], err);
+            csc_hydrate_later_locked(engine, &wanted[i], err);
     pthread_mutex_unlock(&engine->mutex);
     return left;
 }

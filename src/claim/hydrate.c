@@ -313,10 +313,10 @@ drop_hopeless(cascade_engine *engine, const csc_run *run, csc_post *messages)
         cascade_uuid_format(&run->state.id, id), messages->messages->kind);
 }
 
-/* The messages that were read with a run, if there are any. Locked. */
+/* The messages that were read with a run, if there are any. */
 static void
-hand_messages(cascade_engine *engine, csc_run *run, const csc_reload *reload,
-              csc_post *messages)
+hand_messages_locked(cascade_engine *engine, csc_run *run,
+                     const csc_reload *reload, csc_post *messages)
 {
     if (messages == NULL) {
         csc_reset_plan_free(run->plan);
@@ -328,13 +328,13 @@ hand_messages(cascade_engine *engine, csc_run *run, const csc_reload *reload,
         csc_message_list_cut(messages, 1, run->state.recorded == CASCADE_ERROR);
     if (reload->hopeless)
         drop_hopeless(engine, run, messages);
-    csc_receive_post(engine, run, messages);
+    csc_receive_post_locked(engine, run, messages);
 }
 
 /* It was given up by a commit whose answer has come, but is not worked in yet,
- * and was claimed again for its messages. Locked. */
+ * and was claimed again for its messages. */
 static void
-drop_former(cascade_engine *engine, const cascade_uuid *id)
+drop_former_locked(cascade_engine *engine, const cascade_uuid *id)
 {
     csc_run *former = csc_map_get(&engine->runs, id);
 
@@ -343,9 +343,9 @@ drop_former(cascade_engine *engine, const cascade_uuid *id)
 }
 
 cascade_err
-csc_hydrate_hold(cascade_engine *engine, csc_run *run)
+csc_hydrate_hold_locked(cascade_engine *engine, csc_run *run)
 {
-    drop_former(engine, &run->state.id);
+    drop_former_locked(engine, &run->state.id);
     return csc_run_add(engine, run);
 }
 
@@ -363,9 +363,9 @@ csc_hydrate_complete(csc_run *run)
 }
 
 void
-csc_hydrate_take_in(cascade_engine *engine, csc_run *run,
-                    const csc_reload *reload, csc_post *messages,
-                    cascade_err err)
+csc_hydrate_take_in_locked(cascade_engine *engine, csc_run *run,
+                           const csc_reload *reload, csc_post *messages,
+                           cascade_err err)
 {
     char id[CASCADE_UUID_TEXT_SIZE];
 
@@ -383,7 +383,7 @@ csc_hydrate_take_in(cascade_engine *engine, csc_run *run,
     }
     run->slow = reload->slow;
     if (err == CASCADE_OK)
-        err = csc_hydrate_hold(engine, run);
+        err = csc_hydrate_hold_locked(engine, run);
     if (err == CASCADE_OK && reload->fail_id >= 0)
         err = fail_refused(engine, run, reload);
     if (err != CASCADE_OK) {
@@ -396,8 +396,8 @@ csc_hydrate_take_in(cascade_engine *engine, csc_run *run,
         return;
     }
     if (run->state.recorded == CASCADE_COMPLETED && run->plan == NULL)
-        csc_sequel_note(engine, &run->state);
-    hand_messages(engine, run, reload, messages);
+        csc_sequel_note_locked(engine, &run->state);
+    hand_messages_locked(engine, run, reload, messages);
     engine->stats.hydrations++;
     if (run->gone)
         return; /* it is to be loaded for a retry or a rerun */
@@ -419,7 +419,7 @@ take_all(loading *l, cascade_err err)
         if (l->runs[i] == NULL)
             continue;
         if (err == CASCADE_OK && engine->incarnation.attached)
-            csc_hydrate_take_in(
+            csc_hydrate_take_in_locked(
                 engine, l->runs[i], &l->wanted[i],
                 csc_receive_take(&l->inbox, &l->runs[i]->state.id), l->errs[i]);
         csc_run_unref(l->runs[i]);
@@ -524,8 +524,8 @@ divide(loading *l)
 }
 
 void
-csc_hydrate_later(cascade_engine *engine, const csc_reload *reload,
-                  cascade_err err)
+csc_hydrate_later_locked(cascade_engine *engine, const csc_reload *reload,
+                         cascade_err err)
 {
     csc_reload later = *reload;
 
@@ -614,9 +614,9 @@ csc_hydrate_load(cascade_engine *engine, const csc_reload *wanted, size_t count)
 
 /* ---- Reloading ---------------------------------------------------------- */
 
-/* For memory, or, where it is read in portions, until it may. Locked. */
+/* For memory, or, where it is read in portions, until it may. */
 static bool
-waits_for_place(const cascade_engine *engine, const csc_reload *reload)
+waits_for_place_locked(const cascade_engine *engine, const csc_reload *reload)
 {
     return !csc_room_admits(engine, reload) ||
            (company_max(reload) == 1 &&
@@ -639,7 +639,7 @@ take_due(cascade_engine *engine, csc_reload *wanted)
     for (csc_reload **at = &engine->reloads.first; *at != NULL;) {
         csc_reload *reload = *at;
         size_t company = company_max(reload);
-        bool waits = all_wait || waits_for_place(engine, reload);
+        bool waits = all_wait || waits_for_place_locked(engine, reload);
 
         if (reload->at_ns > now_ns || count >= together || count >= company ||
             waits) {

@@ -23,20 +23,19 @@ typedef struct csc_claims {
 } csc_claims;
 /* Loads what is to be loaded again. */
 void csc_hydrate_reloads(cascade_engine *engine);
-/* Holds a run that was read. CASCADE_ERR_NO_MEMORY. Locked. */
-cascade_err csc_hydrate_hold(cascade_engine *engine, csc_run *run);
+/* Holds a run that was read. CASCADE_ERR_NO_MEMORY. */
+cascade_err csc_hydrate_hold_locked(cascade_engine *engine, csc_run *run);
 
 /* What a run that was read whole is made of its rows: without the lock, since
  * it may take long. */
 cascade_err csc_hydrate_complete(csc_run *run);
-/* What becomes of one run once it was read and completed; takes `messages`.
- * Locked. */
-void csc_hydrate_take_in(cascade_engine *engine, csc_run *run,
-                         const csc_reload *reload, csc_post *messages,
-                         cascade_err err);
-/* It could not be read now, for that reason. Locked. */
-void csc_hydrate_later(cascade_engine *engine, const csc_reload *reload,
-                       cascade_err err);
+/* What becomes of one run once it was read and completed; takes `messages`. */
+void csc_hydrate_take_in_locked(cascade_engine *engine, csc_run *run,
+                                const csc_reload *reload, csc_post *messages,
+                                cascade_err err);
+/* It could not be read now, for that reason. */
+void csc_hydrate_later_locked(cascade_engine *engine, const csc_reload *reload,
+                              cascade_err err);
 
 /* Where there is no memory for what was claimed, it is to be read once there
  * is. Whether that is so. */

@@ -119,9 +119,9 @@ note_look(cascade_engine *engine, const look *l)
     return remove;
 }
 
-/* In so long at the latest. Locked. */
+/* In so long at the latest. */
 static void
-look_again(cascade_engine *engine, int64_t in_ms)
+look_again_locked(cascade_engine *engine, int64_t in_ms)
 {
     int64_t at_ns = csc_clock_now_ns(engine) + in_ms * CSC_MS_NS;
 
@@ -142,9 +142,9 @@ remove_dead(cascade_engine *engine, const look *l)
         csc_log_add(&engine->store->log, CASCADE_LOG_WARNING,
                     "removing dead engines failed: %s", cascade_errmsg());
     pthread_mutex_lock(&engine->mutex);
-    look_again(engine,
-               freed == FREE_PORTION ? 0 : engine->options.poll_interval_ms);
-    csc_erasure_due_soon(engine);
+    look_again_locked(
+        engine, freed == FREE_PORTION ? 0 : engine->options.poll_interval_ms);
+    csc_erasure_due_soon_locked(engine);
     if (freed > 0) {
         engine->wakeup.told = true;
         engine->claims->suspects_due = true;
@@ -157,7 +157,7 @@ remove_dead(cascade_engine *engine, const look *l)
 
 /* Who wakes us may have attached: looked at then, but not at every wake. */
 bool
-csc_peers_are_due(cascade_engine *engine, bool told, bool poll)
+csc_peers_are_due_locked(cascade_engine *engine, bool told, bool poll)
 {
     int64_t now_ns = csc_clock_now_ns(engine);
     int64_t soon_ns = engine->peers->looked_at_ns +
@@ -184,7 +184,7 @@ csc_peers_look(cascade_engine *engine)
                     "looking for dead engines failed: %s", cascade_errmsg());
         pthread_mutex_lock(&engine->mutex);
         engine->peers->look_at_ns = INT64_MAX;
-        look_again(engine, engine->options.poll_interval_ms);
+        look_again_locked(engine, engine->options.poll_interval_ms);
         pthread_mutex_unlock(&engine->mutex);
         return;
     }

@@ -32,8 +32,8 @@ typedef struct csc_peers {
 } csc_peers;
 
 /* Whether the other engines are to be looked at: `told` when somebody woke us,
- * `poll` when the poll interval is over. Locked. */
-bool csc_peers_are_due(cascade_engine *engine, bool told, bool poll);
+ * `poll` when the poll interval is over. */
+bool csc_peers_are_due_locked(cascade_engine *engine, bool told, bool poll);
 /* Looks at them, and removes those that are dead. Not locked. */
 void csc_peers_look(cascade_engine *engine);
 

@@ -358,7 +358,7 @@ pass_over(csc_run *run, csc_post *post)
 }
 
 void
-csc_receive_post(cascade_engine *engine, csc_run *run, csc_post *post)
+csc_receive_post_locked(cascade_engine *engine, csc_run *run, csc_post *post)
 {
     const csc_message *first = NULL;
 
@@ -431,7 +431,7 @@ post_one(cascade_engine *engine, csc_post *post, uint64_t since, bool cut)
         csc_op_free(post);
     } else {
         csc_run_ref(run); /* it may leave memory at once */
-        csc_receive_post(engine, run, post);
+        csc_receive_post_locked(engine, run, post);
         if (cut)
             csc_mailbox_note_more(engine, run);
         csc_run_unref(run);
@@ -462,7 +462,8 @@ static size_t
 leave_out(const cascade_engine *engine, cascade_uuid *except)
 {
     const csc_reload *reload = engine->reloads.first;
-    size_t count = csc_stream_ids(engine, except, CASCADE_RECEIVE_EXCEPT_MAX);
+    size_t count =
+        csc_stream_ids_locked(engine, except, CASCADE_RECEIVE_EXCEPT_MAX);
 
     while (reload != NULL && count < CASCADE_RECEIVE_EXCEPT_MAX) {
         except[count++] = reload->claimed.cascade_id;

@@ -38,8 +38,9 @@ cascade_err csc_receive_instead(csc_inbox *inbox, csc_inbox *from,
 void csc_receive_fini(csc_inbox *inbox);
 /* Notes whether there may be more than those that came with a load. */
 void csc_receive_loaded(csc_post *post);
-/* Hands a run its messages; takes `post`. Locked. */
-void csc_receive_post(cascade_engine *engine, csc_run *run, csc_post *post);
+/* Hands a run its messages; takes `post`. */
+void csc_receive_post_locked(cascade_engine *engine, csc_run *run,
+                             csc_post *post);
 /* Asks the store for messages of what is owned. Not locked. */
 void csc_receive_look(cascade_engine *engine);
 

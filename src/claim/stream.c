@@ -285,9 +285,9 @@ try_smaller(csc_stream *s)
 
 /* ---- Beginning and end --------------------------------------------------- */
 
-/* Locked, but when the engine is closed. */
+/* Also when the engine is closed: then nobody else is there. */
 static void
-free_stream(csc_stream *s)
+free_stream_locked(csc_stream *s)
 {
     csc_receive_fini(&s->inbox);
     if (s->run != NULL)
@@ -320,7 +320,7 @@ create_stream(cascade_engine *engine, const csc_reload *reload)
     return s;
 failed:
     pthread_mutex_lock(&engine->mutex);
-    free_stream(s);
+    free_stream_locked(s);
     pthread_mutex_unlock(&engine->mutex);
     return NULL;
 }
@@ -364,30 +364,30 @@ weigh(csc_stream *s)
     return second ? CASCADE_ERR_AGAIN : CASCADE_OK;
 }
 
-/* Whether it is still read for the incarnation that there is. Locked. */
+/* Whether it is still read for the incarnation that there is. */
 static bool
-is_wanted(const csc_stream *s)
+is_wanted_locked(const csc_stream *s)
 {
     return s->engine->incarnation.attached &&
            csc_uuid_equal(&s->engine_id, &s->engine->incarnation.id);
 }
 
-/* What was read is held, or, on an error, read anew later. Locked. */
+/* What was read is held, or, on an error, read anew later. */
 static void
-settle(csc_stream *s, cascade_err err)
+settle_locked(csc_stream *s, cascade_err err)
 {
     cascade_engine *engine = s->engine;
 
-    if (!is_wanted(s))
+    if (!is_wanted_locked(s))
         return;
     if (err == CASCADE_ERR_AGAIN)
         csc_waiting_add(engine, &s->reload);
     else if (err == CASCADE_OK || err == s->err)
-        csc_hydrate_take_in(
+        csc_hydrate_take_in_locked(
             engine, s->run, &s->reload,
             csc_receive_take(&s->inbox, &s->reload.claimed.cascade_id), err);
     else
-        csc_hydrate_later(engine, &s->reload, err);
+        csc_hydrate_later_locked(engine, &s->reload, err);
 }
 
 static void
@@ -404,10 +404,10 @@ end_stream(csc_stream *s, cascade_err err)
     *at = s->next;
     engine->reloads.stream_count--;
     engine->reloads.stream_suspects -= is_suspect(s);
-    settle(s, err);
+    settle_locked(s, err);
     engine->reloads.in_hand--;
     engine->reloads.at_ns = 0; /* another one may have waited for its place */
-    free_stream(s);
+    free_stream_locked(s);
     pthread_mutex_unlock(&engine->mutex);
 }
 
@@ -417,7 +417,7 @@ csc_stream_fini(cascade_engine *engine)
     while (engine->reloads.streams != NULL) {
         csc_stream *next = engine->reloads.streams->next;
 
-        free_stream(engine->reloads.streams);
+        free_stream_locked(engine->reloads.streams);
         engine->reloads.streams = next;
     }
 }
@@ -433,7 +433,7 @@ take_turn(cascade_engine *engine, bool *wanted)
     csc_stream *s = NULL;
 
     pthread_mutex_lock(&engine->mutex);
-    while (*at != NULL && is_wanted(*at) && (*at)->at_ns > now_ns)
+    while (*at != NULL && is_wanted_locked(*at) && (*at)->at_ns > now_ns)
         at = &(*at)->next;
     s = *at;
     if (s != NULL) {
@@ -442,7 +442,7 @@ take_turn(cascade_engine *engine, bool *wanted)
             at = &(*at)->next;
         *at = s;
         s->next = NULL;
-        *wanted = is_wanted(s);
+        *wanted = is_wanted_locked(s);
     }
     pthread_mutex_unlock(&engine->mutex);
     return s;
@@ -504,7 +504,7 @@ csc_stream_round(cascade_engine *engine)
 }
 
 int64_t
-csc_stream_next_ns(const cascade_engine *engine)
+csc_stream_next_ns_locked(const cascade_engine *engine)
 {
     const csc_stream *s = engine->reloads.streams;
     int64_t at_ns = INT64_MAX;
@@ -516,7 +516,8 @@ csc_stream_next_ns(const cascade_engine *engine)
 }
 
 size_t
-csc_stream_ids(const cascade_engine *engine, cascade_uuid *ids, size_t max)
+csc_stream_ids_locked(const cascade_engine *engine, cascade_uuid *ids,
+                      size_t max)
 {
     const csc_stream *s = engine->reloads.streams;
     size_t count = 0;

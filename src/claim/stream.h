@@ -17,11 +17,11 @@
 cascade_err csc_stream_begin(cascade_engine *engine, const csc_reload *reload);
 /* A portion of one of them. Not locked. */
 void csc_stream_round(cascade_engine *engine);
-/* When the next portion may be read: INT64_MAX without one. Locked. */
-int64_t csc_stream_next_ns(const cascade_engine *engine);
-/* Which they are; how many. Locked. */
-size_t csc_stream_ids(const cascade_engine *engine, cascade_uuid *ids,
-                      size_t max);
+/* When the next portion may be read: INT64_MAX without one. */
+int64_t csc_stream_next_ns_locked(const cascade_engine *engine);
+/* Which they are; how many. */
+size_t csc_stream_ids_locked(const cascade_engine *engine, cascade_uuid *ids,
+                             size_t max);
 void csc_stream_fini(cascade_engine *engine);
 
 #endif

@@ -182,10 +182,10 @@ serves(const cascade_engine *engine, const char *queue)
     return false;
 }
 
-/* A delayed one would only be parked, one of a paused queue too. Locked. */
+/* A delayed one would only be parked, one of a paused queue too. */
 static bool
-may_be_born(const cascade_engine *engine, const csc_start *start,
-            int64_t now_ms)
+may_be_born_locked(const cascade_engine *engine, const csc_start *start,
+                   int64_t now_ms)
 {
     if (engine->options.mode != CASCADE_MODE_THREADS ||
         engine->life != CSC_LIFE_RUNNING || !engine->incarnation.attached ||
@@ -208,19 +208,19 @@ lane_of(cascade_engine *engine, const csc_start *start)
     return &engine->lanes[csc_run_lane(engine, &start->changes[0].cascade.id)];
 }
 
-/* Whether the engine takes it; then it is in its lane. Locked. */
+/* Whether the engine takes it; then it is in its lane. */
 static bool
-give_to(cascade_engine *engine, csc_start *start, int64_t now_ms)
+give_to_locked(cascade_engine *engine, csc_start *start, int64_t now_ms)
 {
     csc_lane *lane = lane_of(engine, start);
 
-    if (!may_be_born(engine, start, now_ms) ||
+    if (!may_be_born_locked(engine, start, now_ms) ||
         csc_reload_reserve(engine, start->count) != CASCADE_OK)
         return false;
     engine->room.births += start->count;
     engine->wakeup.callers++;
-    start->entered = csc_lane_enter(lane);
-    csc_lane_queue_add_start(lane, start);
+    start->entered = csc_lane_enter_locked(lane);
+    csc_lane_queue_add_start_locked(lane, start);
     return true;
 }
 
@@ -234,7 +234,7 @@ find_engine(cascade_store *store, csc_start *start, int64_t now_ms)
         cascade_engine *engine = store->engines[i];
 
         pthread_mutex_lock(&engine->mutex);
-        if (give_to(engine, start, now_ms))
+        if (give_to_locked(engine, start, now_ms))
             found = engine;
         pthread_mutex_unlock(&engine->mutex);
     }
@@ -262,13 +262,13 @@ take_back(cascade_engine *engine, csc_start *start)
     if (lane->last_start == start)
         lane->last_start = previous;
     start->queued = false;
-    csc_start_request_done(engine, start, CASCADE_ERR_UNAVAILABLE);
+    csc_start_request_done_locked(engine, start, CASCADE_ERR_UNAVAILABLE);
     return true;
 }
 
-/* With what the lane has met, where that is why. Locked. */
+/* With what the lane has met, where that is why. */
 static cascade_err
-fail_start(const csc_lane *lane, cascade_err err)
+fail_start_locked(const csc_lane *lane, cascade_err err)
 {
     bool unknown = err == CASCADE_ERR_OUTCOME_UNKNOWN;
     bool told =
@@ -291,7 +291,7 @@ await_lane(cascade_engine *engine, csc_start *start, int64_t end_ms)
 
         if (left <= 0)
             break;
-        csc_wakeup_wait(engine, &start->cond, left);
+        csc_wakeup_wait_locked(engine, &start->cond, left);
     }
     if (start->done)
         err = start->err;
@@ -302,7 +302,7 @@ await_lane(cascade_engine *engine, csc_start *start, int64_t end_ms)
     start->left = !start->done;
     if (err == CASCADE_OK || err == CASCADE_ERR_AGAIN)
         return err;
-    return fail_start(lane_of(engine, start), err);
+    return fail_start_locked(lane_of(engine, start), err);
 }
 
 /* CASCADE_ERR_STOPPED: the engine stopped, or was lost, before it had sent

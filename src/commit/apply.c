@@ -88,7 +88,7 @@ note_freed(cascade_engine *engine, const cascade_change *change)
         engine->mailbox.next_wake_ms <= change->run.wake_at_ms)
         return;
     engine->mailbox.next_wake_ms = change->run.wake_at_ms;
-    csc_wakeup_house(engine);
+    csc_wakeup_house_locked(engine);
 }
 
 /* What came for the run meanwhile was passed over. */
@@ -173,11 +173,11 @@ go_on(cascade_engine *engine, csc_run *run, bool reset)
     csc_assert(!run->partial);
     if (reset && engine->reloads.suspect == run) {
         engine->reloads.suspect = NULL;
-        csc_wakeup_house(engine);
+        csc_wakeup_house_locked(engine);
     }
     run->linger_until_ms = 0;
-    if (run->first_post != NULL && !csc_txn_slot_give_turn(engine, run))
-        csc_lane_queue_add_run(&engine->lanes[run->lane], run);
+    if (run->first_post != NULL && !csc_txn_slot_give_turn_locked(engine, run))
+        csc_lane_queue_add_run_locked(&engine->lanes[run->lane], run);
     csc_advance_run(engine, run);
 }
 
@@ -189,7 +189,7 @@ note_end(cascade_engine *engine, const csc_run *run,
 {
     if (change->run_action == CASCADE_RUN_END && !run->gone && !run->partial &&
         run->plan == NULL && run->state.recorded == CASCADE_COMPLETED)
-        csc_sequel_note(engine, &run->state);
+        csc_sequel_note_locked(engine, &run->state);
 }
 
 static void
@@ -202,7 +202,7 @@ apply_run(csc_lane *lane, csc_item *item, csc_waiter **woken)
 
     run->committing = false;
     run->has_waited = true;
-    csc_pace_make_up(run);
+    csc_pace_make_up_locked(run);
     count_posts(engine, item->posts);
     note_received(engine, run, item->posts);
     if (!run->gone && run->plan == NULL)
@@ -276,31 +276,31 @@ apply_start(csc_lane *lane, csc_item *item)
         if (!start->existed[i])
             adopt(engine, &lane->changes[item->first + i]);
     }
-    csc_start_request_done(engine, start, CASCADE_OK);
+    csc_start_request_done_locked(engine, start, CASCADE_OK);
 }
 
 void
-csc_apply_go_on(csc_lane *lane, size_t decided)
+csc_apply_go_on_locked(csc_lane *lane, size_t decided)
 {
     lane->from += decided;
     lane->slice = lane->item_count - lane->from;
     if (lane->slice > csc_pace_items_max(lane))
         lane->slice = csc_pace_items_max(lane);
     if (lane->from == lane->item_count)
-        csc_apply_end_batch(lane);
+        csc_apply_end_batch_locked(lane);
 }
 
 void
-csc_apply_end_batch(csc_lane *lane)
+csc_apply_end_batch_locked(csc_lane *lane)
 {
     lane->item_count = 0;
     lane->state = CSC_LANE_IDLE;
     lane->tried = false;
     lane->slow = false;
     pthread_cond_broadcast(&lane->engine->wakeup.quiet_cond);
-    csc_txn_slot_ended(lane);
+    csc_txn_slot_ended_locked(lane);
     if (!lane->engine->incarnation.attached)
-        csc_wakeup_house(lane->engine);
+        csc_wakeup_house_locked(lane->engine);
 }
 
 /* There may be something for this engine too. */
@@ -308,7 +308,7 @@ static void
 tell_house(cascade_engine *engine)
 {
     engine->wakeup.told = true;
-    csc_wakeup_house(engine);
+    csc_wakeup_house_locked(engine);
 }
 
 /* The answer to an update, or what came of a completion or a command. */
@@ -371,7 +371,7 @@ csc_apply_batch(csc_lane *lane)
                (item->run != NULL && item->count > 1);
         if (change->run_action == CASCADE_RUN_DELETE &&
             lane->existed[item->first])
-            csc_erasure_due_soon(engine);
+            csc_erasure_due_soon_locked(engine);
         if (item->run != NULL)
             apply_run(lane, item, &woken);
         else
@@ -379,7 +379,7 @@ csc_apply_batch(csc_lane *lane)
     }
     lane->tried = false;
     lane->backoff_ms = 0;
-    csc_apply_go_on(lane, lane->slice);
+    csc_apply_go_on_locked(lane, lane->slice);
     if (left)
         tell_house(engine);
     pthread_mutex_unlock(&engine->mutex);

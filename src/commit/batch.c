@@ -189,7 +189,7 @@ csc_batch_build(csc_lane *lane)
 }
 
 void
-csc_batch_begin(csc_lane *lane)
+csc_batch_begin_locked(csc_lane *lane)
 {
     csc_assert(lane->state == CSC_LANE_IDLE);
     if (lane->item_count > 0)

@@ -7,8 +7,7 @@
 
 #include "held/lane/lane_queue.h"
 
-/* The lane's items are its batch from now on, of which nothing was tried.
- * Locked. */
-void csc_batch_begin(csc_lane *lane);
+/* The lane's items are its batch from now on, of which nothing was tried. */
+void csc_batch_begin_locked(csc_lane *lane);
 
 #endif

@@ -33,10 +33,10 @@
  *   FENCED,LOST  the incarnation is no more. Everything in memory is dropped;
  *                starts in the batch, which need no ownership, are handed to
  *                `submit`, which recognises those that had taken effect
- *                (`csc_outcome_rescue`). So a start is never in doubt while the
- *                store can be reached (G12). Starts that are in no batch yet go
- *                back to their callers, who send them without the engine: it
- *                may not attach for long.
+ *                (`csc_outcome_rescue_locked`). So a start is never in doubt
+ *                while the store can be reached (G12). Starts that are in no
+ *                batch yet go back to their callers, who send them without the
+ *                engine: it may not attach for long.
  *
  * WHAT TAKES TOO LONG. A try that fails after half of the store's deadline may
  * fail for what is in it, and would fail so for ever (B3). So its number is
@@ -117,7 +117,7 @@
 static bool
 has_work(const csc_lane *lane, int64_t *at_ns)
 {
-    bool waiting = csc_lane_queue_is_busy(lane) ||
+    bool waiting = csc_lane_queue_is_busy_locked(lane) ||
                    (lane->engine->incarnation.attached &&
                     (lane->first_dirty != NULL || lane->first_start != NULL));
 
@@ -131,7 +131,7 @@ has_work(const csc_lane *lane, int64_t *at_ns)
 
 /* Whoever is in the lane tells when leaving it. */
 bool
-csc_lane_pending(const csc_lane *lane, int64_t *at_ns)
+csc_lane_pending_locked(const csc_lane *lane, int64_t *at_ns)
 {
     *at_ns = INT64_MAX;
     return !lane->in_round && has_work(lane, at_ns);
@@ -179,9 +179,9 @@ answer_existing(csc_lane *lane, csc_start *start)
         return false;
     if (csc_map_get(&engine->runs, &start->changes[0].cascade.id) == NULL)
         return false;
-    csc_lane_queue_take_start(lane, &item);
+    csc_lane_queue_take_start_locked(lane, &item);
     start->existed[0] = true;
-    csc_start_request_done(engine, start, CASCADE_OK);
+    csc_start_request_done_locked(engine, start, CASCADE_OK);
     return true;
 }
 
@@ -193,8 +193,8 @@ join_held(csc_lane *lane, csc_start *start)
 
     if (!csc_blocked_join(lane->engine->store, start))
         return false;
-    csc_lane_queue_take_start(lane, &item);
-    csc_start_request_done(lane->engine, start, CASCADE_ERR_AGAIN);
+    csc_lane_queue_take_start_locked(lane, &item);
+    csc_start_request_done_locked(lane->engine, start, CASCADE_ERR_AGAIN);
     return true;
 }
 
@@ -288,7 +288,7 @@ collect_starts(csc_lane *lane, size_t bytes, size_t items_max)
             continue;
         if (is_apart(lane, lane->first_start))
             break;
-        csc_lane_queue_take_start(lane, item);
+        csc_lane_queue_take_start_locked(lane, item);
         lane->item_count++;
         bytes += item->start->bytes + CSC_ROW_BYTES;
         if (item->count > 1)
@@ -299,9 +299,9 @@ collect_starts(csc_lane *lane, size_t bytes, size_t items_max)
 
 /* Moves what is waiting into the lane's batch, within its bounds. Runs that go
  * on could fill every batch; so in turn the starts come first, with up to half
- * of it. Locked. */
+ * of it. */
 static void
-collect(csc_lane *lane)
+collect_locked(csc_lane *lane)
 {
     size_t items_max = lane->engine->options.batch_cascades_max;
     size_t bytes = 0;
@@ -312,14 +312,14 @@ collect(csc_lane *lane)
     lane->births = 0;
     if (lane->first_slicing != NULL &&
         lane->slice_at_ns <= csc_clock_now_ns(lane->engine))
-        csc_lane_queue_let_slice_in(lane);
+        csc_lane_queue_let_slice_in_locked(lane);
     bytes = collect_runs(lane, bytes);
     (void)collect_starts(lane, bytes, items_max);
-    csc_batch_begin(lane);
+    csc_batch_begin_locked(lane);
     /* Nothing was taken, though something waits: there was no memory. */
-    if (!csc_lane_queue_is_busy(lane) &&
+    if (!csc_lane_queue_is_busy_locked(lane) &&
         (lane->first_dirty != NULL || lane->first_start != NULL))
-        csc_outcome_set_backoff(lane);
+        csc_outcome_set_backoff_locked(lane);
 }
 
 static cascade_err
@@ -361,9 +361,9 @@ has_starts(const csc_lane *lane)
 }
 
 /* Takes the starts out of what was tried. What is decided is left out too, as
- * the rows of the rest are made anew. How many they are. Locked. */
+ * the rows of the rest are made anew. How many they are. */
 static size_t
-take_starts_out(csc_lane *lane)
+take_starts_out_locked(csc_lane *lane)
 {
     size_t to = lane->from + lane->slice;
     size_t count = lane->item_count - lane->from;
@@ -372,7 +372,7 @@ take_starts_out(csc_lane *lane)
 
     for (size_t i = lane->from; i < lane->item_count; i++) {
         if (i < to && lane->items[i].start != NULL) {
-            csc_outcome_part_with(lane, lane->items[i].start);
+            csc_outcome_part_with_locked(lane, lane->items[i].start);
             continue;
         }
         slice += i < to;
@@ -386,7 +386,7 @@ take_starts_out(csc_lane *lane)
     lane->trouble[0] = '\0';
     lane->backoff_ms = 0;
     if (kept == 0)
-        csc_apply_end_batch(lane);
+        csc_apply_end_batch_locked(lane);
     return count - kept;
 }
 
@@ -428,7 +428,7 @@ let_starts_go(csc_lane *lane, const char *why)
     size_t count = 0;
 
     pthread_mutex_lock(&engine->mutex);
-    count = take_starts_out(lane);
+    count = take_starts_out_locked(lane);
     pthread_mutex_unlock(&engine->mutex);
     csc_log_add(&engine->store->log, CASCADE_LOG_WARNING,
                 "lane %u: %zu starts go on by themselves: %s",
@@ -535,21 +535,22 @@ attempt(csc_lane *lane)
     }
 }
 
-/* Whether there is something to try; takes it if need be. Locked. */
+/* Whether there is something to try; takes it if need be. */
 static bool
-begin_round(csc_lane *lane)
+begin_round_locked(csc_lane *lane)
 {
     int64_t at_ns = 0;
 
     if (!has_work(lane, &at_ns))
         return false;
-    csc_assert(csc_lane_queue_is_sound(lane));
-    if (!csc_lane_queue_is_busy(lane))
-        collect(lane);
-    if (csc_lane_queue_is_owned(lane) && !lane->engine->incarnation.attached)
-        csc_outcome_abandon(lane);
-    csc_assert(csc_lane_queue_is_sound(lane));
-    return csc_lane_queue_is_busy(lane);
+    csc_assert(csc_lane_queue_is_sound_locked(lane));
+    if (!csc_lane_queue_is_busy_locked(lane))
+        collect_locked(lane);
+    if (csc_lane_queue_is_owned_locked(lane) &&
+        !lane->engine->incarnation.attached)
+        csc_outcome_abandon_locked(lane);
+    csc_assert(csc_lane_queue_is_sound_locked(lane));
+    return csc_lane_queue_is_busy_locked(lane);
 }
 
 /* One round by the thread that has entered; then it is out of the lane. */
@@ -563,31 +564,31 @@ go_round(csc_lane *lane, bool tell)
 
     csc_vital_sign(&lane->vital);
     pthread_mutex_lock(&engine->mutex);
-    busy = begin_round(lane);
+    busy = begin_round_locked(lane);
     rescuing = lane->state == CSC_LANE_RESCUE;
     pthread_mutex_unlock(&engine->mutex);
     if (rescuing)
-        csc_outcome_rescue(lane);
+        csc_outcome_rescue_locked(lane);
     else if (busy && lane->native)
         csc_node_txn_settle(lane);
     else if (busy)
         attempt(lane);
     csc_vital_sign(&lane->vital);
     pthread_mutex_lock(&engine->mutex);
-    csc_assert(csc_lane_queue_is_sound(lane));
+    csc_assert(csc_lane_queue_is_sound_locked(lane));
     lane->in_round = false;
-    csc_txn_slot_ended(lane);
+    csc_txn_slot_ended_locked(lane);
     csc_backlog_let_begin(engine);
     pthread_cond_broadcast(&engine->wakeup.quiet_cond);
-    (void)csc_lane_pending(lane, &at_ns);
+    (void)csc_lane_pending_locked(lane, &at_ns);
     if (tell && at_ns != INT64_MAX)
-        csc_lane_queue_wake(lane);
+        csc_lane_queue_wake_locked(lane);
     pthread_mutex_unlock(&engine->mutex);
     csc_log_queue_tell(engine);
 }
 
 bool
-csc_lane_enter(csc_lane *lane)
+csc_lane_enter_locked(csc_lane *lane)
 {
     if (lane->in_round || lane->engine->options.mode != CASCADE_MODE_THREADS)
         return false;
@@ -609,7 +610,7 @@ csc_lane_round(csc_lane *lane)
     bool entered = false;
 
     pthread_mutex_lock(&engine->mutex);
-    entered = csc_lane_pending(lane, &at_ns);
+    entered = csc_lane_pending_locked(lane, &at_ns);
     lane->in_round = lane->in_round || entered;
     pthread_mutex_unlock(&engine->mutex);
     if (entered)
@@ -626,17 +627,17 @@ csc_lane_fini(csc_lane *lane)
 
     pthread_mutex_lock(&engine->mutex);
     while (lane->in_round)
-        csc_wakeup_wait(engine, &engine->wakeup.quiet_cond, -1);
+        csc_wakeup_wait_locked(engine, &engine->wakeup.quiet_cond, -1);
     tried = lane->tried;
-    if (csc_lane_queue_is_owned(lane))
-        csc_outcome_abandon(lane);
-    for (; csc_lane_queue_is_busy(lane) && lane->from < lane->item_count;
+    if (csc_lane_queue_is_owned_locked(lane))
+        csc_outcome_abandon_locked(lane);
+    for (; csc_lane_queue_is_busy_locked(lane) && lane->from < lane->item_count;
          lane->from++)
-        csc_start_request_done(engine, lane->items[lane->from].start,
-                               tried ? CASCADE_ERR_OUTCOME_UNKNOWN
-                                     : CASCADE_ERR_STOPPED);
-    csc_lane_queue_return_starts(lane);
-    csc_lane_queue_let_slices_in(lane);
+        csc_start_request_done_locked(engine, lane->items[lane->from].start,
+                                      tried ? CASCADE_ERR_OUTCOME_UNKNOWN
+                                            : CASCADE_ERR_STOPPED);
+    csc_lane_queue_return_starts_locked(lane);
+    csc_lane_queue_let_slices_in_locked(lane);
     while (lane->first_dirty != NULL) {
         csc_item item;
 

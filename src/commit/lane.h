@@ -14,10 +14,10 @@
 
 /* What the lane tried was committed: applies it. Not locked. */
 void csc_apply_batch(csc_lane *lane);
-/* So many more of the batch are decided: what is tried next. Locked. */
-void csc_apply_go_on(csc_lane *lane, size_t decided);
-/* All of its batch is decided. Locked. */
-void csc_apply_end_batch(csc_lane *lane);
+/* So many more of the batch are decided: what is tried next. */
+void csc_apply_go_on_locked(csc_lane *lane, size_t decided);
+/* All of its batch is decided. */
+void csc_apply_end_batch_locked(csc_lane *lane);
 
 /* ---- pace.c -------------------------------------------------------- */
 
@@ -28,8 +28,8 @@ void csc_pace_set(csc_lane *lane);
 size_t csc_pace_slice_bytes(const csc_lane *lane);
 /* How many items it tries at once. */
 size_t csc_pace_items_max(const csc_lane *lane);
-/* A run has committed: that counts against slow tries. Locked. */
-void csc_pace_make_up(csc_run *run);
+/* A run has committed: that counts against slow tries. */
+void csc_pace_make_up_locked(csc_run *run);
 /* Whether the try that has ended so took too long. */
 bool csc_pace_was_slow(csc_lane *lane, cascade_err err);
 /* A slow try was not done, and will not be: it is divided, or what stands alone
@@ -49,12 +49,12 @@ const cascade_uuid *csc_batch_item_id(const csc_item *item);
 bool csc_lane_round(csc_lane *lane);
 /* Takes the lane for the calling thread, if nobody is in it and threads may
  * commit for themselves; then it adds what it has and calls csc_lane_serve(),
- * not locked, which tries one batch. Locked. */
-bool csc_lane_enter(csc_lane *lane);
+ * not locked, which tries one batch. */
+bool csc_lane_enter_locked(csc_lane *lane);
 void csc_lane_serve(csc_lane *lane);
 /* Whether there is something to do now, and if not when (monotonic,
- * INT64_MAX: when it is told). Locked. */
-bool csc_lane_pending(const csc_lane *lane, int64_t *at_ns);
+ * INT64_MAX: when it is told). */
+bool csc_lane_pending_locked(const csc_lane *lane, int64_t *at_ns);
 void csc_lane_fini(csc_lane *lane);
 
 #endif

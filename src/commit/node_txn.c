@@ -47,21 +47,21 @@ hold(cascade_engine *engine)
 
     engine->txn.backoff_ms = backoff_ms;
     engine->txn.begin_at_ns = csc_clock_now_ns(engine) + backoff_ms * CSC_MS_NS;
-    csc_wakeup_house(engine);
-    csc_wakeup_host(engine);
+    csc_wakeup_house_locked(engine);
+    csc_wakeup_host_locked(engine);
 }
 
-/* The function was not called: that is no attempt. Locked. */
+/* The function was not called: that is no attempt. */
 static void
-put_back(cascade_engine *engine, csc_lane *lane)
+put_back_locked(cascade_engine *engine, csc_lane *lane)
 {
     csc_run *run = lane->run;
 
     if (lane->begun != CASCADE_ERR_STOPPED)
         hold(engine);
-    csc_txn_slot_let_go(engine, lane);
+    csc_txn_slot_let_go_locked(engine, lane);
     lane->taken = false;
-    csc_txn_slot_set_aside(engine, lane->exec, true, true);
+    csc_txn_slot_set_aside_locked(engine, lane->exec, true, true);
     engine->stats.attempts--;
     engine->calls.running--;
     if (engine->calls.running == 0)
@@ -139,9 +139,9 @@ csc_node_txn_begin(cascade_engine *engine, csc_lane *lane, csc_call *call)
         engine->txn.backoff_ms = 0;
     back = is_no_attempt(err) && !run->gone;
     if (back) {
-        put_back(engine, lane);
+        put_back_locked(engine, lane);
     } else {
-        csc_time_limit_begin(engine, call, lane->exec);
+        csc_time_limit_begin_locked(engine, call, lane->exec);
         csc_advance_run(engine, run); /* its time may be over since */
     }
     pthread_mutex_unlock(&engine->mutex);
@@ -163,13 +163,13 @@ roll_back(csc_lane *lane)
 }
 
 bool
-csc_node_txn_keep(csc_lane *lane, csc_post *post)
+csc_node_txn_keep_locked(csc_lane *lane, csc_post *post)
 {
     csc_run *run = lane->run;
 
     lane->keeps = lane->open && post != NULL && run->native == lane;
     if (!lane->keeps) {
-        csc_txn_slot_let_go(lane->engine, lane);
+        csc_txn_slot_let_go_locked(lane->engine, lane);
         return false;
     }
     run->native = NULL;
@@ -179,15 +179,15 @@ csc_node_txn_keep(csc_lane *lane, csc_post *post)
     lane->items[0] = (csc_item){.run = run, .posts = post, .count = 1};
     lane->item_count = 1;
     lane->in_round = true;
-    csc_batch_begin(lane);
+    csc_batch_begin_locked(lane);
     return true;
 }
 
 /* The completion becomes a failed attempt, or, `final` or as the last one, the
- * end of the execution. CASCADE_ERR_NO_MEMORY. Locked. */
+ * end of the execution. CASCADE_ERR_NO_MEMORY. */
 static cascade_err
-make_failure(cascade_engine *engine, const csc_run *run, csc_post *post,
-             const char *text, bool final)
+make_failure_locked(cascade_engine *engine, const csc_run *run, csc_post *post,
+                    const char *text, bool final)
 {
     const csc_exec *exec = csc_view_find(&run->state, post->function_id);
     const csc_attempts *attempts =
@@ -223,7 +223,7 @@ make_final(csc_lane *lane, csc_post *post)
     (void)snprintf(text, sizeof(text), "%s", cascade_errmsg());
     pthread_mutex_lock(&engine->mutex);
     if (run->native == lane)
-        err = make_failure(engine, run, post, text, true);
+        err = make_failure_locked(engine, run, post, text, true);
     pthread_mutex_unlock(&engine->mutex);
     return err;
 }
@@ -250,7 +250,7 @@ fail(csc_lane *lane, const char *text, bool final)
     pthread_mutex_lock(&engine->mutex);
     run->committing = false;
     if (!run->gone)
-        err = make_failure(engine, run, post, text, final);
+        err = make_failure_locked(engine, run, post, text, final);
     if (err == CASCADE_OK) {
         csc_op_queue_add(engine, run, post);
     } else {
@@ -258,7 +258,7 @@ fail(csc_lane *lane, const char *text, bool final)
         csc_drop_load_anew(engine, run, err);
     }
     csc_run_unref(run);
-    csc_apply_end_batch(lane);
+    csc_apply_end_batch_locked(lane);
     pthread_mutex_unlock(&engine->mutex);
 }
 
@@ -380,16 +380,17 @@ await_try(csc_lane *lane)
     bool due = false;
 
     pthread_mutex_lock(&engine->mutex);
-    while (csc_lane_queue_is_busy(lane) && !due &&
+    while (csc_lane_queue_is_busy_locked(lane) && !due &&
            !engine->wakeup.threads_end) {
         int64_t left_ns = lane->retry_at_ns - csc_clock_now_ns(engine);
 
         if (!engine->incarnation.attached)
-            csc_outcome_abandon(lane);
+            csc_outcome_abandon_locked(lane);
         else if (left_ns <= 0)
             due = true;
         else
-            csc_wakeup_wait(engine, &lane->cond, left_ns / CSC_MS_NS + 1);
+            csc_wakeup_wait_locked(engine, &lane->cond,
+                                   left_ns / CSC_MS_NS + 1);
     }
     pthread_mutex_unlock(&engine->mutex);
     return due;
@@ -409,14 +410,14 @@ csc_node_txn_end(csc_lane *lane)
     while (threads && await_try(lane))
         csc_node_txn_settle(lane);
     pthread_mutex_lock(&engine->mutex);
-    csc_assert(csc_lane_queue_is_sound(lane));
+    csc_assert(csc_lane_queue_is_sound_locked(lane));
     lane->taken = false;
     lane->in_round = false;
     pthread_cond_broadcast(&engine->wakeup.quiet_cond);
-    if (csc_lane_queue_is_busy(lane))
-        csc_lane_queue_wake(lane);
+    if (csc_lane_queue_is_busy_locked(lane))
+        csc_lane_queue_wake_locked(lane);
     else
-        csc_txn_slot_resume(engine);
+        csc_txn_slot_resume_locked(engine);
     put_off = engine->txn.put_off;
     pthread_mutex_unlock(&engine->mutex);
     return put_off;

@@ -21,8 +21,8 @@ bool csc_node_txn_begin(cascade_engine *engine, csc_lane *lane, csc_call *call);
 cascade_err csc_node_txn_returned(csc_lane *lane, csc_post *post);
 /* Takes the post, to be committed with the transaction: from then on the
  * outcome of the commit counts. False when it is to be posted as others are
- * (NULL: nothing is); then what the run has posted waits no longer. Locked. */
-bool csc_node_txn_keep(csc_lane *lane, csc_post *post);
+ * (NULL: nothing is); then what the run has posted waits no longer. */
+bool csc_node_txn_keep_locked(csc_lane *lane, csc_post *post);
 /* Commits what it keeps, or rolls back; frees the lane. True when a stop that
  * was in no time to wait for that has left the rest of it to whoever is out of
  * the lane: engine.c. Not locked. */

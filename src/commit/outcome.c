@@ -42,7 +42,7 @@ csc_outcome_backoff_ms(int64_t last_ms)
 }
 
 void
-csc_outcome_set_backoff(csc_lane *lane)
+csc_outcome_set_backoff_locked(csc_lane *lane)
 {
     lane->backoff_ms = csc_outcome_backoff_ms(lane->backoff_ms);
     lane->retry_at_ns =
@@ -50,15 +50,15 @@ csc_outcome_set_backoff(csc_lane *lane)
 }
 
 void
-csc_outcome_part_with(csc_lane *lane, csc_start *start)
+csc_outcome_part_with_locked(csc_lane *lane, csc_start *start)
 {
     if (!start->left)
         csc_blocked_add(lane->engine->store, start);
-    csc_start_request_done(lane->engine, start, CASCADE_ERR_AGAIN);
+    csc_start_request_done_locked(lane->engine, start, CASCADE_ERR_AGAIN);
 }
 
 void
-csc_outcome_put_back(csc_lane *lane, csc_item *item)
+csc_outcome_put_back_locked(csc_lane *lane, csc_item *item)
 {
     csc_run *run = item->run;
     csc_post *last = item->posts;
@@ -70,7 +70,7 @@ csc_outcome_put_back(csc_lane *lane, csc_item *item)
     if (run->last_post == NULL)
         run->last_post = last;
     run->committing = false;
-    csc_lane_queue_add_run(lane, run);
+    csc_lane_queue_add_run_locked(lane, run);
     csc_run_unref(run);
 }
 
@@ -79,7 +79,7 @@ static void
 put_back_singly(csc_lane *lane, csc_item *item)
 {
     item->run->one_by_one = true;
-    csc_outcome_put_back(lane, item);
+    csc_outcome_put_back_locked(lane, item);
 }
 
 /* The messages are still there: each is received by itself; one that is refused
@@ -127,18 +127,18 @@ csc_outcome_refuse(csc_lane *lane, cascade_err err)
     pthread_mutex_lock(&engine->mutex);
     engine->stats.refusals++;
     if (item->start != NULL)
-        csc_start_request_done(engine, item->start, err);
+        csc_start_request_done_locked(engine, item->start, err);
     else if (!item->run->gone && item->posts->next != NULL)
         put_back_singly(lane, item);
     else
         expel(lane, item);
-    csc_apply_go_on(lane, 1);
+    csc_apply_go_on_locked(lane, 1);
     pthread_mutex_unlock(&engine->mutex);
 }
 
-/* Runs lose what they posted; starts stay, for `csc_outcome_rescue`. Locked. */
+/* Runs lose what they posted; starts stay, for `csc_outcome_rescue_locked`. */
 void
-csc_outcome_abandon(csc_lane *lane)
+csc_outcome_abandon_locked(csc_lane *lane)
 {
     size_t kept = 0;
 
@@ -161,12 +161,12 @@ csc_outcome_abandon(csc_lane *lane)
     lane->retry_at_ns = 0;
     lane->backoff_ms = 0;
     if (kept == 0)
-        csc_apply_end_batch(lane);
+        csc_apply_end_batch_locked(lane);
 }
 
-/* What a start is told of which an earlier try had no answer. Locked. */
+/* What a start is told of which an earlier try had no answer. */
 static cascade_err
-tell_doubt(csc_lane *lane, cascade_err err)
+tell_doubt_locked(csc_lane *lane, cascade_err err)
 {
     err = csc_error_in_doubt(err, "start");
     if (err == CASCADE_ERR_OUTCOME_UNKNOWN)
@@ -178,7 +178,7 @@ tell_doubt(csc_lane *lane, cascade_err err)
 /* Hands the next start to `submit`, owned by nobody; one nobody waits for any
  * more is let go: it was reported as unknown. */
 void
-csc_outcome_rescue(csc_lane *lane)
+csc_outcome_rescue_locked(csc_lane *lane)
 {
     cascade_engine *engine = lane->engine;
     csc_start *start = lane->items[lane->from].start;
@@ -194,18 +194,18 @@ csc_outcome_rescue(csc_lane *lane)
                        cascade_errmsg());
     if (err == CASCADE_ERR_UNAVAILABLE && start->refs > 1) {
         start->doubtful = true;
-        csc_outcome_set_backoff(lane);
+        csc_outcome_set_backoff_locked(lane);
     } else {
         if (start->doubtful)
-            err = tell_doubt(lane, err);
+            err = tell_doubt_locked(lane, err);
         if (err == CASCADE_ERR_AGAIN)
-            csc_outcome_part_with(lane, start);
+            csc_outcome_part_with_locked(lane, start);
         else
-            csc_start_request_done(engine, start, err);
+            csc_start_request_done_locked(engine, start, err);
         lane->backoff_ms = 0;
         lane->from++;
         if (lane->from == lane->item_count)
-            csc_apply_end_batch(lane);
+            csc_apply_end_batch_locked(lane);
     }
     pthread_mutex_unlock(&engine->mutex);
 }
@@ -220,7 +220,7 @@ csc_outcome_try_later(csc_lane *lane, cascade_err err)
     (void)snprintf(lane->trouble, sizeof(lane->trouble), "%s",
                    cascade_errmsg());
     lane->tried = lane->tried || err == CASCADE_ERR_UNAVAILABLE;
-    csc_outcome_set_backoff(lane);
+    csc_outcome_set_backoff_locked(lane);
     pthread_mutex_unlock(&lane->engine->mutex);
 }
 
@@ -229,6 +229,6 @@ csc_outcome_lose(csc_lane *lane, cascade_err err)
 {
     pthread_mutex_lock(&lane->engine->mutex);
     csc_drop_lose(lane->engine, err);
-    csc_outcome_abandon(lane);
+    csc_outcome_abandon_locked(lane);
     pthread_mutex_unlock(&lane->engine->mutex);
 }

@@ -20,19 +20,18 @@ int64_t csc_outcome_backoff_ms(int64_t last_ms);
 void csc_outcome_refuse(csc_lane *lane, cascade_err err);
 void csc_outcome_lose(csc_lane *lane, cascade_err err);
 void csc_outcome_try_later(csc_lane *lane, cascade_err err);
-/* Its runs lose what they posted, as the incarnation is gone. Locked. */
-void csc_outcome_abandon(csc_lane *lane);
+/* Its runs lose what they posted, as the incarnation is gone. */
+void csc_outcome_abandon_locked(csc_lane *lane);
 /* What was posted comes before all else of the run once more, which is the last
- * one of the lane then. Locked. */
-void csc_outcome_put_back(csc_lane *lane, csc_item *item);
-/* The caller of a start goes on without the lane, if it is still there. Locked.
- */
-void csc_outcome_part_with(csc_lane *lane, csc_start *start);
+ * one of the lane then. */
+void csc_outcome_put_back_locked(csc_lane *lane, csc_item *item);
+/* The caller of a start goes on without the lane, if it is still there. */
+void csc_outcome_part_with_locked(csc_lane *lane, csc_start *start);
 
-/* Tries again later. Locked. */
-void csc_outcome_set_backoff(csc_lane *lane);
+/* Tries again later. */
+void csc_outcome_set_backoff_locked(csc_lane *lane);
 
-/* Leaves only starts in the batch: the incarnation is gone. Locked. */
-void csc_outcome_rescue(csc_lane *lane);
+/* Leaves only starts in the batch: the incarnation is gone. */
+void csc_outcome_rescue_locked(csc_lane *lane);
 
 #endif

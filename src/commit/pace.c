@@ -99,7 +99,7 @@ set_items_pace(csc_lane *lane)
 }
 
 void
-csc_pace_make_up(csc_run *run)
+csc_pace_make_up_locked(csc_run *run)
 {
     run->receive_max = widen(run->receive_max, RECEIVE_MOST);
     if (run->slow > 0)
@@ -198,9 +198,9 @@ pause_ms(const csc_lane *lane, const csc_run *run)
     return ms < PAUSE_MAX_MS ? ms : PAUSE_MAX_MS;
 }
 
-/* The functions of the run are told to return. Locked. */
+/* The functions of the run are told to return. */
 static void
-let_go(cascade_engine *engine, csc_item *item, const csc_reload *reload)
+let_go_locked(cascade_engine *engine, csc_item *item, const csc_reload *reload)
 {
     item->run->committing = false;
     csc_run_free_posts(item->posts, CASCADE_ERR_FENCED);
@@ -208,9 +208,8 @@ let_go(cascade_engine *engine, csc_item *item, const csc_reload *reload)
     csc_run_unref(item->run);
 }
 
-/* Locked. */
 static void
-set_aside(csc_lane *lane, csc_item *item)
+set_aside_locked(csc_lane *lane, csc_item *item)
 {
     cascade_engine *engine = lane->engine;
     csc_run *run = item->run;
@@ -228,12 +227,11 @@ set_aside(csc_lane *lane, csc_item *item)
                       cascade_uuid_format(&run->state.id, id), (long long)ms,
                       (unsigned)run->slow, (long long)deadline_ms(lane),
                       lane->trouble);
-    let_go(engine, item, &reload);
+    let_go_locked(engine, item, &reload);
 }
 
-/* Locked. */
 static void
-divide_run(csc_lane *lane, csc_item *item)
+divide_run_locked(csc_lane *lane, csc_item *item)
 {
     csc_run *run = item->run;
     size_t bytes = csc_pace_slice_bytes(lane);
@@ -242,7 +240,7 @@ divide_run(csc_lane *lane, csc_item *item)
         (has_slice(lane) || run->state.children > 0) && bytes > SLICE_MIN_BYTES;
 
     if (run->gone) {
-        let_go(lane->engine, item, &run->reload);
+        let_go_locked(lane->engine, item, &run->reload);
         return;
     }
     if (item->posts->next != NULL) {
@@ -256,10 +254,10 @@ divide_run(csc_lane *lane, csc_item *item)
         bytes /= SLOW_PART;
         lane->slice_bytes = bytes > SLICE_MIN_BYTES ? bytes : SLICE_MIN_BYTES;
     } else if (++run->slow >= ALONE_TRIES) {
-        set_aside(lane, item);
+        set_aside_locked(lane, item);
         return;
     }
-    csc_outcome_put_back(lane, item);
+    csc_outcome_put_back_locked(lane, item);
 }
 
 void
@@ -276,10 +274,10 @@ csc_pace_divide(csc_lane *lane)
         lane->items_max = lane->slice;
     } else {
         if (item->start != NULL)
-            csc_outcome_part_with(lane, item->start);
+            csc_outcome_part_with_locked(lane, item->start);
         else
-            divide_run(lane, item);
-        csc_apply_go_on(lane, 1);
+            divide_run_locked(lane, item);
+        csc_apply_go_on_locked(lane, 1);
     }
     pthread_mutex_unlock(&engine->mutex);
 }

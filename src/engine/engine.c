@@ -95,7 +95,7 @@ cascade_engine_start(cascade_engine *engine)
     }
     pthread_mutex_lock(&engine->mutex);
     engine->life = CSC_LIFE_RUNNING;
-    csc_wakeup_host(engine);
+    csc_wakeup_host_locked(engine);
     pthread_mutex_unlock(&engine->mutex);
     err = csc_threads_start(engine);
     if (err != CASCADE_OK) {
@@ -124,7 +124,7 @@ do_store_work(cascade_engine *engine)
     int64_t wait_ms = 0;
 
     pthread_mutex_lock(&engine->mutex);
-    csc_wakeup_house_awake(engine);
+    csc_wakeup_house_awake_locked(engine);
     pthread_mutex_unlock(&engine->mutex);
     run_lanes(engine);
     csc_housekeeper_round(engine, &wait_ms);
@@ -183,7 +183,7 @@ cascade_engine_poll(cascade_engine *engine, size_t max, size_t *ran)
         run_lanes(engine);
     pthread_mutex_lock(&engine->mutex);
     if (engine->ready.count > 0 && !csc_backlog_note_wait(engine))
-        csc_wakeup_host(engine);
+        csc_wakeup_host_locked(engine);
     engine->wakeup.callers--;
     pthread_cond_broadcast(&engine->wakeup.quiet_cond);
     pthread_mutex_unlock(&engine->mutex);
@@ -210,14 +210,14 @@ cascade_engine_timeout_ms(cascade_engine *engine)
         return wait_ms;
     pthread_mutex_lock(&engine->mutex);
     if (engine->options.mode == CASCADE_MODE_INLINE)
-        wait_ms = csc_housekeeper_wait_ms(engine);
+        wait_ms = csc_housekeeper_wait_ms_locked(engine);
     for (uint32_t i = 0; i < csc_lane_queue_lane_count(engine) && wait_ms > 0 &&
                          engine->options.mode == CASCADE_MODE_INLINE;
          i++) {
         int64_t at_ns = 0;
         int64_t in_ms = 0;
 
-        if (csc_lane_pending(&engine->lanes[i], &at_ns))
+        if (csc_lane_pending_locked(&engine->lanes[i], &at_ns))
             wait_ms = 0;
         else if (at_ns != INT64_MAX)
             in_ms = (at_ns - csc_clock_now_ns(engine)) / CSC_MS_NS + 1;
@@ -280,9 +280,9 @@ cascade_engine_wait(cascade_engine *engine, int64_t timeout_ms)
 }
 
 /* Waits until nothing is in a function or a lane; false when `end_ms` passed
- * first. Locked. */
+ * first. */
 static bool
-drain(cascade_engine *engine, int64_t end_ms)
+drain_locked(cascade_engine *engine, int64_t end_ms)
 {
     while (!csc_drop_quiet(engine)) {
         int64_t left = csc_clock_left_ms(end_ms);
@@ -290,13 +290,13 @@ drain(cascade_engine *engine, int64_t end_ms)
         if (left <= 0)
             return false;
         if (engine->options.mode == CASCADE_MODE_INLINE &&
-            !csc_txn_slot_blocks(engine)) {
+            !csc_txn_slot_blocks_locked(engine)) {
             pthread_mutex_unlock(&engine->mutex);
             run_lanes(engine);
             pthread_mutex_lock(&engine->mutex);
         }
-        csc_wakeup_wait(engine, &engine->wakeup.quiet_cond,
-                        left < DRAIN_POLL_MS ? left : DRAIN_POLL_MS);
+        csc_wakeup_wait_locked(engine, &engine->wakeup.quiet_cond,
+                               left < DRAIN_POLL_MS ? left : DRAIN_POLL_MS);
     }
     return true;
 }
@@ -310,9 +310,9 @@ detach(cascade_engine *engine, const cascade_uuid *id)
                     cascade_errmsg());
 }
 
-/* What is in a function reports to nobody from now on. Locked. */
+/* What is in a function reports to nobody from now on. */
 static void
-drop(cascade_engine *engine)
+drop_locked(cascade_engine *engine)
 {
     csc_drop_all(engine, CASCADE_ERR_STOPPED);
     engine->life = CSC_LIFE_STOPPED;
@@ -328,7 +328,7 @@ release(cascade_engine *engine)
 
     csc_threads_end(engine);
     pthread_mutex_lock(&engine->mutex);
-    drop(engine);
+    drop_locked(engine);
     attached = engine->incarnation.attached;
     engine->incarnation.attached = false;
     pthread_mutex_unlock(&engine->mutex);
@@ -366,11 +366,11 @@ give_up(cascade_engine *engine)
     bool put_off = false;
 
     pthread_mutex_lock(&engine->mutex);
-    put_off = csc_txn_slot_blocks(engine);
+    put_off = csc_txn_slot_blocks_locked(engine);
     engine->txn.put_off = put_off;
     if (put_off) {
-        csc_threads_request_end(engine);
-        drop(engine);
+        csc_threads_request_end_locked(engine);
+        drop_locked(engine);
     }
     pthread_mutex_unlock(&engine->mutex);
     if (!put_off)
@@ -389,11 +389,11 @@ end_work(cascade_engine *engine, int64_t end_ms)
     works = engine->life == CSC_LIFE_RUNNING;
     if (works) {
         engine->life = CSC_LIFE_DRAINING;
-        csc_txn_slot_end_turn(engine);
-        quiet = drain(engine, end_ms);
+        csc_txn_slot_end_turn_locked(engine);
+        quiet = drain_locked(engine, end_ms);
     } else {
         engine->life = CSC_LIFE_STOPPED;
-        csc_threads_await_left(engine, end_ms);
+        csc_threads_await_left_locked(engine, end_ms);
     }
     pthread_mutex_unlock(&engine->mutex);
     if (works)
@@ -431,7 +431,7 @@ cascade_engine_stop(cascade_engine *engine, int64_t timeout_ms)
     if (engine == NULL)
         return csc_fail(CASCADE_ERR_INVALID, "stop: engine is NULL");
     pthread_mutex_lock(&engine->mutex);
-    inside = csc_worker_is_inside(engine);
+    inside = csc_worker_is_inside_locked(engine);
     started = engine->life != CSC_LIFE_NEW;
     pthread_mutex_unlock(&engine->mutex);
     if (inside)
@@ -490,7 +490,8 @@ cascade_engine_close(cascade_engine *engine)
     csc_store_remove_engine(engine->store, engine);
     pthread_mutex_lock(&engine->mutex);
     while (engine->wakeup.callers > 0)
-        csc_wakeup_wait(engine, &engine->wakeup.quiet_cond, DRAIN_POLL_MS);
+        csc_wakeup_wait_locked(engine, &engine->wakeup.quiet_cond,
+                               DRAIN_POLL_MS);
     drop_ready(engine);
     pthread_mutex_unlock(&engine->mutex);
     csc_log_queue_tell(engine);

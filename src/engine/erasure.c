@@ -31,10 +31,10 @@
 #define LOOK_MS 60000 /* for what others have marked, and left */
 #define RETRY_MS 1000
 
-/* How long to wait behind a piece. Locked. */
+/* How long to wait behind a piece. */
 static int64_t
-pause_ns(const cascade_engine *engine, cascade_err err, bool more,
-         int64_t took_ns)
+pause_ns_locked(const cascade_engine *engine, cascade_err err, bool more,
+                int64_t took_ns)
 {
     if (err != CASCADE_OK)
         return RETRY_MS * CSC_MS_NS;
@@ -84,7 +84,7 @@ csc_erasure_round(cascade_engine *engine)
     now_ns = csc_clock_now_ns(engine);
     pthread_mutex_lock(&engine->mutex);
     engine->erasure.at_ns =
-        now_ns + pause_ns(engine, err, more, now_ns - begun_ns);
+        now_ns + pause_ns_locked(engine, err, more, now_ns - begun_ns);
     engine->erasure.paused = err != CASCADE_OK || more || engine->erasure.due;
     pthread_mutex_unlock(&engine->mutex);
 }

@@ -86,7 +86,7 @@ static bool
 lanes_are_out(const cascade_engine *engine)
 {
     for (uint32_t i = 0; i < csc_lane_queue_lane_count(engine); i++)
-        if (csc_lane_queue_is_owned(&engine->lanes[i]))
+        if (csc_lane_queue_is_owned_locked(&engine->lanes[i]))
             return false;
     return true;
 }
@@ -129,7 +129,7 @@ attach_as(cascade_engine *engine, const cascade_uuid *id, int64_t sent_ns)
     pthread_mutex_lock(&engine->mutex);
     engine->incarnation.id = *id;
     engine->incarnation.attached = true;
-    csc_lease_begin(engine, sent_ns);
+    csc_lease_begin_locked(engine, sent_ns);
     engine->peers->look_at_ns = 0;
     engine->peers->count = 0;
     engine->claims->suspects_due = true;
@@ -138,7 +138,7 @@ attach_as(cascade_engine *engine, const cascade_uuid *id, int64_t sent_ns)
     engine->house->attach_backoff_ms = 0;
     for (uint32_t i = 0; i < csc_lane_queue_lane_count(engine); i++) {
         engine->lanes[i].number = 0;
-        csc_lane_queue_wake(&engine->lanes[i]);
+        csc_lane_queue_wake_locked(&engine->lanes[i]);
     }
     pthread_mutex_unlock(&engine->mutex);
     engine->house->announced = false;
@@ -227,7 +227,7 @@ look_for_work(cascade_engine *engine)
     if (poll)
         engine->house->poll_at_ns =
             csc_clock_after_ms(engine, engine->options.poll_interval_ms);
-    peers = csc_peers_are_due(engine, engine->wakeup.told, poll);
+    peers = csc_peers_are_due_locked(engine, engine->wakeup.told, poll);
     if (poll && engine->house->suspects_soon) {
         engine->house->suspects_soon = false;
         engine->claims->suspects_due = true;
@@ -309,8 +309,8 @@ next_at_ns(const cascade_engine *engine)
         at_ns = engine->reloads.at_ns;
     if (engine->reloads.wrecks != NULL)
         at_ns = 0;
-    if (csc_stream_next_ns(engine) < at_ns)
-        at_ns = csc_stream_next_ns(engine);
+    if (csc_stream_next_ns_locked(engine) < at_ns)
+        at_ns = csc_stream_next_ns_locked(engine);
     if (csc_room_for_claims(engine) > 0 &&
         (engine->mailbox.claim_more || engine->claims->suspect_more))
         at_ns = 0;
@@ -337,10 +337,10 @@ next_at_ms(const cascade_engine *engine)
 }
 
 int64_t
-csc_housekeeper_wait_ms(const cascade_engine *engine)
+csc_housekeeper_wait_ms_locked(const cascade_engine *engine)
 {
     int64_t now_ns = csc_clock_now_ns(engine);
-    int64_t call_at_ns = csc_time_limit_next_ns(engine);
+    int64_t call_at_ns = csc_time_limit_next_ns_locked(engine);
     int64_t at_ns = next_at_ns(engine);
     int64_t at_ms = next_at_ms(engine);
     int64_t wait_ms = IDLE_WAIT_MS;
@@ -367,10 +367,10 @@ csc_housekeeper_round(cascade_engine *engine, int64_t *wait_ms)
 
     csc_vital_sign(&engine->lease.house);
     pthread_mutex_lock(&engine->mutex);
-    csc_time_limit_watch(engine);
-    csc_txn_slot_look(engine);
+    csc_time_limit_watch_locked(engine);
+    csc_txn_slot_look_locked(engine);
     if (!csc_backlog_may_begin(engine))
-        csc_txn_slot_end_turn(engine);
+        csc_txn_slot_end_turn_locked(engine);
     claims = engine->life == CSC_LIFE_RUNNING &&
              csc_clock_now_ns(engine) >= engine->clock.hold_until_ns;
     works =
@@ -393,6 +393,6 @@ csc_housekeeper_round(cascade_engine *engine, int64_t *wait_ms)
     csc_log_queue_tell(engine);
     csc_vital_sign(&engine->lease.house);
     pthread_mutex_lock(&engine->mutex);
-    *wait_ms = csc_housekeeper_wait_ms(engine);
+    *wait_ms = csc_housekeeper_wait_ms_locked(engine);
     pthread_mutex_unlock(&engine->mutex);
 }

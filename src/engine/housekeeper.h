@@ -22,8 +22,8 @@ typedef struct csc_house {
 
 /* One round of housekeeping; tells how long the next may wait. */
 void csc_housekeeper_round(cascade_engine *engine, int64_t *wait_ms);
-/* How long nothing is to be done, unless somebody says so. Locked. */
-int64_t csc_housekeeper_wait_ms(const cascade_engine *engine);
+/* How long nothing is to be done, unless somebody says so. */
+int64_t csc_housekeeper_wait_ms_locked(const cascade_engine *engine);
 
 /* Whether it has something large in hand, and does not wait for others: then it
  * only looks whether they have told something. Not locked. */

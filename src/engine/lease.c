@@ -46,10 +46,9 @@ lease_ns(const cascade_engine *engine)
     return engine->options.lease_ms * CSC_MS_NS;
 }
 
-/* Whether it has given a sign in time; one that `owes` none counts as alive.
- * Locked. */
+/* Whether it has given a sign in time; one that `owes` none counts as alive. */
 static bool
-is_alive(csc_vital *vital, bool owes, int64_t now_ns, int64_t max_ns)
+is_alive_locked(csc_vital *vital, bool owes, int64_t now_ns, int64_t max_ns)
 {
     uint64_t signs = atomic_load_explicit(&vital->signs, memory_order_relaxed);
 
@@ -66,24 +65,26 @@ owes_sign(const csc_lane *lane)
 {
     int64_t at_ns = 0;
 
-    return lane->in_round || (!lane->native && csc_lane_pending(lane, &at_ns));
+    return lane->in_round ||
+           (!lane->native && csc_lane_pending_locked(lane, &at_ns));
 }
 
-/* What hangs, or NULL. Locked. */
+/* What hangs, or NULL. */
 static const char *
-find_hung(cascade_engine *engine)
+find_hung_locked(cascade_engine *engine)
 {
     int64_t now_ns = csc_clock_now_ns(engine);
     const char *hung = NULL;
 
     if (engine->options.mode == CASCADE_MODE_INLINE)
         return NULL; /* whoever asks is all there is */
-    if (!is_alive(&engine->lease.house, true, now_ns, lease_ns(engine)))
+    if (!is_alive_locked(&engine->lease.house, true, now_ns, lease_ns(engine)))
         hung = "the housekeeper";
     for (uint32_t i = 0; i < csc_lane_queue_lane_count(engine); i++) {
         csc_lane *lane = &engine->lanes[i];
 
-        if (!is_alive(&lane->vital, owes_sign(lane), now_ns, lease_ns(engine)))
+        if (!is_alive_locked(&lane->vital, owes_sign(lane), now_ns,
+                             lease_ns(engine)))
             hung = "a lane";
     }
     return hung;
@@ -98,7 +99,7 @@ begin_anew(csc_vital *vital)
 /* ---- Renewing ------------------------------------------------------------ */
 
 void
-csc_lease_begin(cascade_engine *engine, int64_t sent_ns)
+csc_lease_begin_locked(cascade_engine *engine, int64_t sent_ns)
 {
     engine->lease.until_ns = sent_ns + lease_ns(engine);
     engine->lease.renew_at_ns = sent_ns + lease_ns(engine) / 2;
@@ -108,9 +109,9 @@ csc_lease_begin(cascade_engine *engine, int64_t sent_ns)
         begin_anew(&engine->lanes[i].vital);
 }
 
-/* The lease was extended, unless it was lost meanwhile. Locked. */
+/* The lease was extended, unless it was lost meanwhile. */
 static void
-note_renewed(cascade_engine *engine, int64_t sent_ns)
+note_renewed_locked(cascade_engine *engine, int64_t sent_ns)
 {
     if (sent_ns + lease_ns(engine) > engine->lease.until_ns) {
         engine->lease.until_ns = sent_ns + lease_ns(engine);
@@ -119,19 +120,18 @@ note_renewed(cascade_engine *engine, int64_t sent_ns)
     if (engine->ready.count == 0)
         return;
     pthread_cond_broadcast(&engine->ready.work_cond);
-    csc_wakeup_host(engine);
+    csc_wakeup_host_locked(engine);
 }
 
-/* Locked. */
 static void
-note_answer(cascade_engine *engine, const cascade_uuid *id, cascade_err err,
-            int64_t sent_ns)
+note_answer_locked(cascade_engine *engine, const cascade_uuid *id,
+                   cascade_err err, int64_t sent_ns)
 {
     if (!engine->incarnation.attached ||
         !csc_uuid_equal(&engine->incarnation.id, id))
         return; /* it was that of an incarnation before */
     if (err == CASCADE_OK)
-        note_renewed(engine, sent_ns);
+        note_renewed_locked(engine, sent_ns);
     else if (err == CASCADE_ERR_FENCED || err == CASCADE_ERR_LOST)
         csc_drop_lose(engine, err);
     else
@@ -139,9 +139,9 @@ note_answer(cascade_engine *engine, const cascade_uuid *id, cascade_err err,
             csc_clock_now_ns(engine) + RETRY_MS * CSC_MS_NS;
 }
 
-/* Told once for each time. Locked. */
+/* Told once for each time. */
 static void
-withhold(cascade_engine *engine, const char *hung)
+withhold_locked(cascade_engine *engine, const char *hung)
 {
     if (!engine->lease.withheld)
         csc_log_queue_add(engine, CASCADE_LOG_ERROR,
@@ -160,12 +160,12 @@ is_due(cascade_engine *engine, cascade_uuid *id)
     bool due = false;
 
     pthread_mutex_lock(&engine->mutex);
-    hung = find_hung(engine);
+    hung = find_hung_locked(engine);
     *id = engine->incarnation.id;
     due = engine->incarnation.attached &&
           csc_clock_now_ns(engine) >= engine->lease.renew_at_ns;
     if (due && hung != NULL)
-        withhold(engine, hung);
+        withhold_locked(engine, hung);
     else if (due)
         engine->lease.withheld = false;
     pthread_mutex_unlock(&engine->mutex);
@@ -185,8 +185,8 @@ csc_lease_renew(cascade_engine *engine)
     err = csc_move_renew(engine->store, &id, engine->options.lease_ms, &now_ms);
     pthread_mutex_lock(&engine->mutex);
     if (err == CASCADE_OK)
-        csc_clock_note_now(engine, sent_ns, now_ms);
-    note_answer(engine, &id, err, sent_ns);
+        csc_clock_note_now_locked(engine, sent_ns, now_ms);
+    note_answer_locked(engine, &id, err, sent_ns);
     if (err != CASCADE_OK)
         csc_log_queue_add(engine, CASCADE_LOG_WARNING,
                           "renewing the lease failed: %s", cascade_errmsg());
@@ -219,7 +219,7 @@ csc_lease_keep(cascade_engine *engine)
     int64_t left_ns = 0;
 
     pthread_mutex_lock(&engine->mutex);
-    (void)find_hung(engine); /* notes the signs there were */
+    (void)find_hung_locked(engine); /* notes the signs there were */
     left_ns = engine->incarnation.attached
                   ? engine->lease.renew_at_ns + late_ns - now_ns
                   : INT64_MAX;

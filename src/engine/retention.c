@@ -125,7 +125,7 @@ note_deleted(cascade_engine *engine, int64_t before)
         engine->retention->pass->total.done == before)
         return;
     pthread_mutex_lock(&engine->mutex);
-    csc_erasure_due_soon(engine);
+    csc_erasure_due_soon_locked(engine);
     pthread_mutex_unlock(&engine->mutex);
 }
 

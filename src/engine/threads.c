@@ -55,15 +55,16 @@ lane_main(void *context)
     while (!engine->wakeup.threads_end) {
         int64_t at_ns = 0;
 
-        if (csc_lane_pending(lane, &at_ns)) {
+        if (csc_lane_pending_locked(lane, &at_ns)) {
             pthread_mutex_unlock(&engine->mutex);
             (void)csc_lane_round(lane);
             pthread_mutex_lock(&engine->mutex);
         } else if (at_ns == INT64_MAX) {
-            csc_wakeup_wait(engine, &lane->cond, -1);
+            csc_wakeup_wait_locked(engine, &lane->cond, -1);
         } else {
-            csc_wakeup_wait(engine, &lane->cond,
-                            (at_ns - csc_clock_now_ns(engine)) / CSC_MS_NS + 1);
+            csc_wakeup_wait_locked(
+                engine, &lane->cond,
+                (at_ns - csc_clock_now_ns(engine)) / CSC_MS_NS + 1);
         }
     }
     pthread_mutex_unlock(&engine->mutex);
@@ -88,7 +89,7 @@ wait_for_work(cascade_engine *engine, int64_t wait_ms)
         (void)poll(&fd, 1, wait_ms < RETRY_MS ? (int)wait_ms : RETRY_MS);
     engine->threads->seen = result.seen;
     pthread_mutex_lock(&engine->mutex);
-    csc_wakeup_house_awake(engine);
+    csc_wakeup_house_awake_locked(engine);
     if (waits)
         engine->wakeup.listening = err == CASCADE_OK && result.listening;
     engine->wakeup.told = engine->wakeup.told || result.woken;
@@ -129,7 +130,7 @@ lanes_wait_ms(cascade_engine *engine, int64_t wait_ms)
         int64_t at_ns = 0;
         int64_t in_ms = 0;
 
-        if (csc_lane_pending(&engine->lanes[i], &at_ns))
+        if (csc_lane_pending_locked(&engine->lanes[i], &at_ns))
             wait_ms = 0;
         if (at_ns == INT64_MAX)
             continue;
@@ -167,7 +168,8 @@ keeper_main(void *context)
 
         pthread_mutex_lock(&engine->mutex);
         if (!engine->wakeup.threads_end)
-            csc_wakeup_wait(engine, &engine->threads->keeper_cond, wait_ms);
+            csc_wakeup_wait_locked(engine, &engine->threads->keeper_cond,
+                                   wait_ms);
         pthread_mutex_unlock(&engine->mutex);
     }
     return NULL;
@@ -207,7 +209,7 @@ work(csc_worker *worker)
         if (!csc_backlog_may_take(engine)) {
             (void)csc_backlog_note_wait(engine);
             engine->ready.waiting++;
-            csc_wakeup_wait(engine, &engine->ready.work_cond, -1);
+            csc_wakeup_wait_locked(engine, &engine->ready.work_cond, -1);
             engine->ready.waiting--;
         }
         pthread_mutex_unlock(&engine->mutex);
@@ -242,7 +244,7 @@ await_workers(cascade_engine *engine)
 
     pthread_mutex_lock(&engine->mutex);
     while (engine->workers->initialised < engine->options.worker_count)
-        csc_wakeup_wait(engine, &engine->wakeup.quiet_cond, -1);
+        csc_wakeup_wait_locked(engine, &engine->wakeup.quiet_cond, -1);
     err = engine->workers->err;
     pthread_mutex_unlock(&engine->mutex);
     return err;
@@ -313,10 +315,10 @@ csc_threads_start(cascade_engine *engine)
 }
 
 void
-csc_threads_request_end(cascade_engine *engine)
+csc_threads_request_end_locked(cascade_engine *engine)
 {
     engine->wakeup.threads_end = true;
-    csc_wakeup_house(engine);
+    csc_wakeup_house_locked(engine);
     pthread_cond_broadcast(&engine->threads->keeper_cond);
     for (uint32_t i = 0; i < csc_lane_queue_lane_count(engine); i++)
         pthread_cond_broadcast(&engine->lanes[i].cond);
@@ -326,7 +328,7 @@ void
 csc_threads_end(cascade_engine *engine)
 {
     pthread_mutex_lock(&engine->mutex);
-    csc_threads_request_end(engine);
+    csc_threads_request_end_locked(engine);
     pthread_mutex_unlock(&engine->mutex);
     for (uint32_t i = 0; i < engine->lane_count; i++) {
         csc_lane *lane = &engine->lanes[i];
@@ -348,27 +350,27 @@ csc_threads_end(cascade_engine *engine)
 }
 
 void
-csc_threads_await_left(cascade_engine *engine, int64_t end_ms)
+csc_threads_await_left_locked(cascade_engine *engine, int64_t end_ms)
 {
     int64_t left = csc_clock_left_ms(end_ms);
 
     while ((engine->txn.put_off || engine->calls.running > 0) && left > 0) {
-        csc_wakeup_wait(engine, &engine->wakeup.quiet_cond,
-                        left < JOIN_POLL_MS ? left : JOIN_POLL_MS);
+        csc_wakeup_wait_locked(engine, &engine->wakeup.quiet_cond,
+                               left < JOIN_POLL_MS ? left : JOIN_POLL_MS);
         left = csc_clock_left_ms(end_ms);
     }
 }
 
 /* The node whose function has the transaction that all that write wait for;
- * NULL without one. Locked. */
+ * NULL without one. */
 static const char *
-find_blocking(const cascade_engine *engine)
+find_blocking_locked(const cascade_engine *engine)
 {
     size_t count =
         engine->workers->list != NULL ? engine->options.worker_count : 0;
     const csc_worker *worker = &engine->workers->looper;
 
-    if (!csc_txn_slot_blocks(engine))
+    if (!csc_txn_slot_blocks_locked(engine))
         return NULL;
     for (size_t i = 0; i < count && worker->node == NULL; i++)
         if (engine->workers->list[i].native != NULL)
@@ -387,11 +389,13 @@ join_worker(cascade_engine *engine, csc_worker *worker)
 
     pthread_mutex_lock(&engine->mutex);
     while (!worker->ended && worker->node == NULL &&
-           find_blocking(engine) == NULL)
-        csc_wakeup_wait(engine, &engine->wakeup.quiet_cond, JOIN_POLL_MS);
+           find_blocking_locked(engine) == NULL)
+        csc_wakeup_wait_locked(engine, &engine->wakeup.quiet_cond,
+                               JOIN_POLL_MS);
     ended = worker->ended;
     if (!ended)
-        node = worker->node != NULL ? worker->node : find_blocking(engine);
+        node =
+            worker->node != NULL ? worker->node : find_blocking_locked(engine);
     pthread_mutex_unlock(&engine->mutex);
     if (ended) {
         (void)pthread_join(worker->thread, NULL);
@@ -420,9 +424,10 @@ csc_threads_join_workers(cascade_engine *engine)
             node = found;
     }
     pthread_mutex_lock(&engine->mutex);
-    while (engine->txn.put_off && find_blocking(engine) == NULL)
-        csc_wakeup_wait(engine, &engine->wakeup.quiet_cond, JOIN_POLL_MS);
-    blocking = find_blocking(engine);
+    while (engine->txn.put_off && find_blocking_locked(engine) == NULL)
+        csc_wakeup_wait_locked(engine, &engine->wakeup.quiet_cond,
+                               JOIN_POLL_MS);
+    blocking = find_blocking_locked(engine);
     if (blocking != NULL)
         node = blocking;
     else if (node == NULL)

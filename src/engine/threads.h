@@ -22,13 +22,13 @@ typedef struct csc_threads {
 } csc_threads;
 
 cascade_err csc_threads_start(cascade_engine *engine);
-/* Tells lanes and housekeeper to end. Locked. */
-void csc_threads_request_end(cascade_engine *engine);
+/* Tells lanes and housekeeper to end. */
+void csc_threads_request_end_locked(cascade_engine *engine);
 /* The same; waits for them. */
 void csc_threads_end(cascade_engine *engine);
 /* Waits, until `end_ms`, for what a stop has left: functions that had not
- * returned, and whoever is to detach. Locked. */
-void csc_threads_await_left(cascade_engine *engine, int64_t end_ms);
+ * returned, and whoever is to detach. */
+void csc_threads_await_left_locked(cascade_engine *engine, int64_t end_ms);
 /* Joins the workers that have ended. The node that one is still in, or that the
  * host's thread is in, or whose transaction one waits for; NULL when all are
  * joined. Waits for what a stop has put off while no function is in its way. */

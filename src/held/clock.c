@@ -47,7 +47,8 @@ csc_clock_hold(cascade_engine *engine)
 }
 
 void
-csc_clock_note_now(cascade_engine *engine, int64_t asked_ns, int64_t now_ms)
+csc_clock_note_now_locked(cascade_engine *engine, int64_t asked_ns,
+                          int64_t now_ms)
 {
     int64_t now_ns = now_ms * CSC_MS_NS;
 
@@ -68,7 +69,7 @@ csc_clock_sync(cascade_engine *engine)
         return err;
     }
     pthread_mutex_lock(&engine->mutex);
-    csc_clock_note_now(engine, asked_ns, now_ms);
+    csc_clock_note_now_locked(engine, asked_ns, now_ms);
     pthread_mutex_unlock(&engine->mutex);
     return CASCADE_OK;
 }

@@ -33,9 +33,9 @@ void csc_clock_hold(cascade_engine *engine);
 /* Asks the store for its time. Not locked. */
 cascade_err csc_clock_sync(cascade_engine *engine);
 
-/* What the store's clock has just shown to a question of `asked_ns`. Locked. */
-void csc_clock_note_now(cascade_engine *engine, int64_t asked_ns,
-                        int64_t now_ms);
+/* What the store's clock has just shown to a question of `asked_ns`. */
+void csc_clock_note_now_locked(cascade_engine *engine, int64_t asked_ns,
+                               int64_t now_ms);
 
 /* The monotonic time in so many milliseconds. */
 int64_t csc_clock_after_ms(const cascade_engine *engine, int64_t ms);

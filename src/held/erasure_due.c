@@ -9,11 +9,11 @@
 #include "held/wakeup.h"
 
 void
-csc_erasure_due_soon(cascade_engine *engine)
+csc_erasure_due_soon_locked(cascade_engine *engine)
 {
     engine->erasure.due = true;
     if (engine->erasure.paused)
         return;
     engine->erasure.at_ns = 0;
-    csc_wakeup_house(engine);
+    csc_wakeup_house_locked(engine);
 }

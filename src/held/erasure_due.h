@@ -18,7 +18,7 @@ typedef struct csc_erasure_due {
     bool paused;   /* a piece is under way, or the pause behind one */
 } csc_erasure_due;
 
-/* Something may have been marked. Locked. */
-void csc_erasure_due_soon(cascade_engine *engine);
+/* Something may have been marked. */
+void csc_erasure_due_soon_locked(cascade_engine *engine);
 
 #endif

@@ -34,7 +34,7 @@ csc_wakeup_drain(int fd)
 }
 
 void
-csc_wakeup_house(cascade_engine *engine)
+csc_wakeup_house_locked(cascade_engine *engine)
 {
     if (engine->wakeup.house_signalled)
         return;
@@ -43,7 +43,7 @@ csc_wakeup_house(cascade_engine *engine)
 }
 
 void
-csc_wakeup_house_awake(cascade_engine *engine)
+csc_wakeup_house_awake_locked(cascade_engine *engine)
 {
     if (engine->wakeup.house_signalled)
         csc_wakeup_drain(engine->wakeup.house_fd);
@@ -51,7 +51,7 @@ csc_wakeup_house_awake(cascade_engine *engine)
 }
 
 void
-csc_wakeup_host(cascade_engine *engine)
+csc_wakeup_host_locked(cascade_engine *engine)
 {
     if (engine->wakeup.poll_fd < 0 || engine->wakeup.poll_signalled)
         return;
@@ -78,8 +78,8 @@ csc_wakeup_wait_on(pthread_mutex_t *mutex, pthread_cond_t *cond,
 }
 
 void
-csc_wakeup_wait(cascade_engine *engine, pthread_cond_t *cond,
-                int64_t timeout_ms)
+csc_wakeup_wait_locked(cascade_engine *engine, pthread_cond_t *cond,
+                       int64_t timeout_ms)
 {
     csc_wakeup_wait_on(&engine->mutex, cond, timeout_ms);
 }
@@ -93,8 +93,8 @@ csc_wakeup_tell_all(cascade_store *store)
 
         pthread_mutex_lock(&engine->mutex);
         engine->wakeup.told = true;
-        csc_wakeup_house(engine);
-        csc_wakeup_host(engine);
+        csc_wakeup_house_locked(engine);
+        csc_wakeup_host_locked(engine);
         pthread_mutex_unlock(&engine->mutex);
     }
     pthread_mutex_unlock(&store->mutex);

@@ -27,14 +27,14 @@ typedef struct csc_wakeup {
     bool told;      /* somebody said that there is work */
     bool listening; /* what others say is heard */
 } csc_wakeup;
-/* Ends a wait of the housekeeper, of the host's loop. Locked. */
-void csc_wakeup_house(cascade_engine *engine);
-void csc_wakeup_host(cascade_engine *engine);
-/* Forgets that the housekeeper was woken: it is awake. Locked. */
-void csc_wakeup_house_awake(cascade_engine *engine);
-/* A timed wait in real time. Locked. */
-void csc_wakeup_wait(cascade_engine *engine, pthread_cond_t *cond,
-                     int64_t timeout_ms);
+/* Ends a wait of the housekeeper, of the host's loop. */
+void csc_wakeup_house_locked(cascade_engine *engine);
+void csc_wakeup_host_locked(cascade_engine *engine);
+/* Forgets that the housekeeper was woken: it is awake. */
+void csc_wakeup_house_awake_locked(cascade_engine *engine);
+/* A timed wait in real time. */
+void csc_wakeup_wait_locked(cascade_engine *engine, pthread_cond_t *cond,
+                            int64_t timeout_ms);
 /* The same with another mutex, which is held. */
 void csc_wakeup_wait_on(pthread_mutex_t *mutex, pthread_cond_t *cond,
                         int64_t timeout_ms);

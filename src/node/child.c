@@ -279,9 +279,9 @@ cascade_node_start_child(cascade_node *node, const char *name,
 /* ---- Awaiting ----------------------------------------------------------- */
 
 /* The children of this node that are behind it in this entry. Their parts stay
- * in memory, but their status may change: locked. */
+ * in memory, but their status may change. */
 static const csc_exec *
-passed_child(const cascade_node *node, size_t at)
+passed_child_locked(const cascade_node *node, size_t at)
 {
     const csc_exec *exec =
         csc_view_find(&node->run->state, node->passed.items[at]);
@@ -313,7 +313,7 @@ collect(cascade_node *node, csc_ids *all, bool *running)
     *running = false;
     pthread_mutex_lock(&node->engine->mutex);
     for (size_t i = 0; i < node->passed.count && err == CASCADE_OK; i++) {
-        const csc_exec *child = passed_child(node, i);
+        const csc_exec *child = passed_child_locked(node, i);
 
         if (child == NULL)
             continue;

@@ -30,26 +30,26 @@
 #define CARRIED_BYTES_MAX ((size_t)16 * 1024 * 1024)
 #define CARRIED_ROW_BYTES 512 /* of a signal beside its payload, roughly */
 
-/* The unread signals. Locked. */
+/* The unread signals. */
 static size_t
-count_bytes(const csc_state *state)
+count_bytes_locked(const csc_state *state)
 {
     return csc_tree_count(&state->signals) * CARRIED_ROW_BYTES +
            state->signal_bytes;
 }
 
-/* The name of the cascade's execution 0. Locked. */
+/* The name of the cascade's execution 0. */
 static const char *
-first_name(const csc_state *state)
+first_name_locked(const csc_state *state)
 {
     const csc_exec *first = csc_view_find(state, 0);
 
     return first != NULL ? first->name : state->first_node;
 }
 
-/* That of the key's next run, or a new one without a key. Locked. */
+/* That of the key's next run, or a new one without a key. */
 static cascade_err
-choose_id(const cascade_node *node, cascade_uuid *id)
+choose_id_locked(const cascade_node *node, cascade_uuid *id)
 {
     const csc_state *state = &node->run->state;
     csc_json_span span;
@@ -76,10 +76,10 @@ look(const cascade_node *node, const char *first_node, csc_next_run *next)
     cascade_err err = CASCADE_OK;
 
     pthread_mutex_lock(&node->engine->mutex);
-    next->bytes = count_bytes(state);
-    err = choose_id(node, &next->id);
+    next->bytes = count_bytes_locked(state);
+    err = choose_id_locked(node, &next->id);
     if (first_node == NULL)
-        first_node = first_name(state);
+        first_node = first_name_locked(state);
     next->node = csc_arena_strdup(&node->post->arena, first_node);
     pthread_mutex_unlock(&node->engine->mutex);
     if (err == CASCADE_OK && next->node == NULL)

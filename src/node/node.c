@@ -295,7 +295,7 @@ tell_progress(cascade_node *node, const char *progress)
     if (alone)
         csc_advance_fire_due(engine);
     pthread_mutex_lock(&engine->mutex);
-    err = csc_time_limit_beat(engine, node->call, progress);
+    err = csc_time_limit_beat_locked(engine, node->call, progress);
     saving = node->call->saving != NULL;
     pthread_mutex_unlock(&engine->mutex);
     if (saving && alone)

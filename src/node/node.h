@@ -107,8 +107,8 @@ const csc_exec *csc_part_find(cascade_node *node, const csc_part *part,
                               bool *leave);
 
 /* Whether it leaves before a part that is not recorded, as the cascade is
- * paused or leaves memory. Locked. */
-bool csc_part_is_held_back(cascade_node *node, const csc_part *part);
+ * paused or leaves memory. */
+bool csc_part_is_held_back_locked(cascade_node *node, const csc_part *part);
 
 /* It has recorded a part in this entry. */
 void csc_part_note_recorded(cascade_node *node);

@@ -56,10 +56,10 @@ add_outcome(cascade_node *node, csc_buf *out, const csc_join_slot *slot)
     csc_buf_add_char(out, '}');
 }
 
-/* Adds those from *at on, as far as one piece goes. Locked: the outputs are the
+/* Adds those from *at on, as far as one piece goes: the outputs are the
  * state's. */
 static void
-add_piece(cascade_node *node, csc_buf *piece, size_t *at)
+add_piece_locked(cascade_node *node, csc_buf *piece, size_t *at)
 {
     const csc_exec *exec = node->exec;
     size_t count = exec->join != NULL ? exec->after.count : 0;
@@ -87,7 +87,7 @@ add_outcomes(cascade_node *node, csc_buf *out)
         pthread_mutex_lock(&node->engine->mutex);
         err = csc_time_limit_check_call(node->call);
         if (err == CASCADE_OK)
-            add_piece(node, &piece, &at);
+            add_piece_locked(node, &piece, &at);
         pthread_mutex_unlock(&node->engine->mutex);
         if (piece.failed)
             err = csc_fail_memory();

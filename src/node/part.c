@@ -141,7 +141,7 @@ is_refused(cascade_node *node, const csc_part *part)
  * recorded, so may some that follow, not as many as there are: a function may
  * try one again and again. */
 bool
-csc_part_is_held_back(cascade_node *node, const csc_part *part)
+csc_part_is_held_back_locked(cascade_node *node, const csc_part *part)
 {
     if (csc_pause_is_on(node->engine, node->run))
         return true;
@@ -176,10 +176,10 @@ csc_part_find(cascade_node *node, const csc_part *part, bool *leave)
     if (!late)
         found = csc_view_part(&run->state, node->exec, part);
     node->call->ids_left = csc_builder_ids_left(&run->state);
-    *leave =
-        late || (found == NULL &&
-                 (!csc_backlog_may_begin(engine) || run->gone ||
-                  csc_part_is_held_back(node, part) || is_refused(node, part)));
+    *leave = late ||
+             (found == NULL && (!csc_backlog_may_begin(engine) || run->gone ||
+                                csc_part_is_held_back_locked(node, part) ||
+                                is_refused(node, part)));
     node->used_up = found == NULL && !*leave && node->call->ids_left == 0;
     *leave = *leave || node->used_up;
     if (found == NULL && !*leave &&

@@ -127,7 +127,7 @@ wait_durable(cascade_node *node, csc_post *post, const csc_exec **step)
     pthread_mutex_lock(&engine->mutex);
     err = csc_time_limit_check_call(node->call);
     if (err == CASCADE_OK) {
-        entered = csc_lane_enter(lane);
+        entered = csc_lane_enter_locked(lane);
         csc_op_queue_add(engine, node->run, post);
     }
     pthread_mutex_unlock(&engine->mutex);
@@ -270,10 +270,10 @@ record_attempt(const call *c, csc_post *post)
 }
 
 /* The time of a compensation that is in its function is over, as post->error
- * says: makes the post that of its failed attempt, or of its end. Locked, maybe
+ * says: makes the post that of its failed attempt, or of its end. Maybe called
  * by another thread than the one that runs it. */
 static cascade_err
-time_out(const struct csc_step_call *undo, struct csc_post *post)
+time_out_locked(const struct csc_step_call *undo, struct csc_post *post)
 {
     if (csc_backoff_left(&undo->attempts, undo->failed + 1))
         return make_attempt(undo, post);
@@ -358,7 +358,8 @@ run_step(call *c, cascade_step_fn fn, void *arg)
     node->step_barred = false;
     node->error = NULL;
     if (c->part.kind == CSC_PART_UNDO)
-        csc_time_limit_note_undoing(node->engine, node->call, c, time_out);
+        csc_time_limit_note_undoing(node->engine, node->call, c,
+                                    time_out_locked);
     (void)csc_ok();
     err = csc_guard_step(node, fn, arg, &result);
     if (csc_node_check_origin(node) != CASCADE_OK)

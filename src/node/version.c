@@ -51,7 +51,7 @@ look(cascade_node *node, const csc_part *part)
     p.recorded = csc_view_part(&run->state, node->exec, part);
     p.behind = node->works < node->exec->works;
     p.leave = !csc_backlog_may_begin(engine) || run->gone ||
-              csc_part_is_held_back(node, part);
+              csc_part_is_held_back_locked(node, part);
     pthread_mutex_unlock(&engine->mutex);
     return p;
 }

@@ -218,7 +218,7 @@ is_in_node(const csc_worker *worker)
 }
 
 bool
-csc_worker_is_inside(const cascade_engine *engine)
+csc_worker_is_inside_locked(const cascade_engine *engine)
 {
     bool inside = is_in_node(&engine->workers->looper);
 
@@ -243,7 +243,7 @@ begin(cascade_engine *engine, csc_worker *worker, bool *unwanted)
         *unwanted = csc_run_is_unwanted(exec);
         worker->node = csc_node_def_find(engine, exec->name)->name;
         if (worker->native == NULL)
-            csc_time_limit_begin(engine, &worker->call, exec);
+            csc_time_limit_begin_locked(engine, &worker->call, exec);
     }
     pthread_mutex_unlock(&engine->mutex);
     return run;
@@ -260,16 +260,16 @@ may_undo(const cascade_node *node, const csc_post *post)
 }
 
 /* The function has returned: takes what is to be posted. True when the thread
- * has entered the lane. Locked. */
+ * has entered the lane. */
 static bool
-leave(cascade_engine *engine, csc_worker *worker, const cascade_node *node,
-      csc_post *post, cascade_err err)
+leave_locked(cascade_engine *engine, csc_worker *worker,
+             const cascade_node *node, csc_post *post, cascade_err err)
 {
     csc_run *run = node->run;
     bool entered = false;
-    bool late = csc_time_limit_end(engine, &worker->call, post);
+    bool late = csc_time_limit_end_locked(engine, &worker->call, post);
     bool kept = worker->native != NULL &&
-                csc_node_txn_keep(worker->native, late ? NULL : post);
+                csc_node_txn_keep_locked(worker->native, late ? NULL : post);
 
     worker->node = NULL;
     if (!late && node->suspended)
@@ -278,7 +278,7 @@ leave(cascade_engine *engine, csc_worker *worker, const cascade_node *node,
         csc_op_free(post);
     else if (post != NULL && !kept) {
         entered = engine->ready.count == 0 &&
-                  csc_lane_enter(&engine->lanes[run->lane]);
+                  csc_lane_enter_locked(&engine->lanes[run->lane]);
         csc_op_queue_add(engine, run, post);
     } else if (node->suspended && !run->gone) {
         err = csc_due_queue_untake(&run->state, node->exec);
@@ -346,7 +346,7 @@ csc_worker_round(cascade_engine *engine, csc_worker *worker, bool *releases)
     if (engine->options.mode == CASCADE_MODE_INLINE)
         csc_advance_fire_due(engine); /* nobody did meanwhile */
     pthread_mutex_lock(&engine->mutex);
-    entered = leave(engine, worker, &node, post, err);
+    entered = leave_locked(engine, worker, &node, post, err);
     pthread_mutex_unlock(&engine->mutex);
     fini_node(&node);
     if (native != NULL)

@@ -33,8 +33,8 @@ typedef struct csc_workers {
     cascade_err err;
 } csc_workers;
 
-/* Whether the calling thread is inside a node of this engine. Locked. */
-bool csc_worker_is_inside(const cascade_engine *engine);
+/* Whether the calling thread is inside a node of this engine. */
+bool csc_worker_is_inside_locked(const cascade_engine *engine);
 
 /* Runs one ready execution; false when there is none. Sets `releases` when the
  * engine is to be released then. Not locked. */

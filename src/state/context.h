@@ -18,8 +18,8 @@
  * the last are behind the node. What it has joined is gathered by its `seen`
  * set or from the events that are not plain, whichever are fewer.
  *
- * Locked; and while a node runs what it sees stays the same, and so do the
- * values.
+ * All locked; and while a node runs what it sees stays the same, and so do
+ * the values.
  */
 #ifndef CSC_STATE_CONTEXT_H
 #define CSC_STATE_CONTEXT_H

@@ -108,6 +108,8 @@ refuses style.sh src/base/a.c "$licence\\n/* $(printf '%080d' 0) */\\n"
 refuses style.sh src/base/a.c "$licence\\n$(seq -f '/* %g */\n' -s '' 1000)"
 refuses style.sh src/base/a.c \
     "$licence\\nint\\nf(void)\\n{$(seq -f '\n    g(%g);' -s '' 70)\\n}\\n"
+refuses style.sh src/base/a.c "$licence\\n/* It waits. Locked. */\\n"
+refuses style.sh src/base/a.c "$licence\\n/* With the mutex held. */\\n"
 refuses style.sh cmake/a.cmake 'set(x 1)\n'
 
 accepts format.sh

@@ -5,7 +5,8 @@
 #
 # The limits of the style that a machine can see: 80 columns, no tabs, no
 # function over 70 lines, no file over 1,000, one licence line a file, nothing
-# left to do in a comment.
+# left to do in a comment, and none that says of a function in src/ that it is
+# called with a mutex held: its name does, by the suffix _locked.
 set -eu
 
 cd "$1"
@@ -29,6 +30,10 @@ FNR == 1001 { report("over 1,000 lines") }
 /\t/ { report("a tab") }
 /[ \t]$/ { report("a blank at the end of the line") }
 /(^|[^A-Za-z])(TODO|FIXME|XXX|HACK)([^A-Za-z]|$)/ { report("something left to do") }
+FILENAME ~ /^src\// &&
+/(^|[^A-Za-z])Locked[.,:;]|[Ww]ith the mutex held|\/\* locked \*\// {
+    report("a comment says that it is locked: give the name a _locked")
+}
 {
     columns = $0
     gsub(/[\200-\277]/, "", columns)

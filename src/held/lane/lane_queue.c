@@ -19,14 +19,14 @@ csc_lane_queue_lane_count(const cascade_engine *engine)
 }
 
 void
-csc_lane_queue_wake(csc_lane *lane)
+csc_lane_queue_wake_locked(csc_lane *lane)
 {
     if (lane->thread_started || lane->native)
         pthread_cond_signal(&lane->cond);
     if (!lane->thread_started)
-        csc_wakeup_house(lane->engine);
+        csc_wakeup_house_locked(lane->engine);
     if (lane->engine->options.mode == CASCADE_MODE_INLINE)
-        csc_wakeup_host(lane->engine);
+        csc_wakeup_host_locked(lane->engine);
 }
 
 static void
@@ -42,7 +42,7 @@ append(csc_run **first, csc_run **last, csc_run *run)
 
 /* To those that the next batch takes. */
 void
-csc_lane_queue_let_slice_in(csc_lane *lane)
+csc_lane_queue_let_slice_in_locked(csc_lane *lane)
 {
     csc_run *run = lane->first_slicing;
 
@@ -53,22 +53,23 @@ csc_lane_queue_let_slice_in(csc_lane *lane)
 }
 
 void
-csc_lane_queue_let_slices_in(csc_lane *lane)
+csc_lane_queue_let_slices_in_locked(csc_lane *lane)
 {
     while (lane->first_slicing != NULL)
-        csc_lane_queue_let_slice_in(lane);
+        csc_lane_queue_let_slice_in_locked(lane);
 }
 
 bool
-csc_lane_queue_is_busy(const csc_lane *lane)
+csc_lane_queue_is_busy_locked(const csc_lane *lane)
 {
     return lane->state != CSC_LANE_IDLE;
 }
 
 bool
-csc_lane_queue_is_owned(const csc_lane *lane)
+csc_lane_queue_is_owned_locked(const csc_lane *lane)
 {
-    return csc_lane_queue_is_busy(lane) && lane->state != CSC_LANE_RESCUE;
+    return csc_lane_queue_is_busy_locked(lane) &&
+           lane->state != CSC_LANE_RESCUE;
 }
 
 /* What is tried is a part of what is not decided yet. */
@@ -89,7 +90,7 @@ has_starts_alone(const csc_lane *lane)
 }
 
 bool
-csc_lane_queue_is_sound(const csc_lane *lane)
+csc_lane_queue_is_sound_locked(const csc_lane *lane)
 {
     if (lane->native && lane->item_count > 1)
         return false;
@@ -116,7 +117,7 @@ is_slice(const csc_post *post)
 }
 
 void
-csc_lane_queue_add_run(csc_lane *lane, csc_run *run)
+csc_lane_queue_add_run_locked(csc_lane *lane, csc_run *run)
 {
     if (run->dirty)
         return;
@@ -129,11 +130,11 @@ csc_lane_queue_add_run(csc_lane *lane, csc_run *run)
         append(&lane->first_dirty, &lane->last_dirty, run);
     csc_run_ref(run);
     if (!lane->in_round)
-        csc_lane_queue_wake(lane);
+        csc_lane_queue_wake_locked(lane);
 }
 
 void
-csc_lane_queue_add_start(csc_lane *lane, csc_start *start)
+csc_lane_queue_add_start_locked(csc_lane *lane, csc_start *start)
 {
     start->next = NULL;
     start->queued = true;
@@ -144,15 +145,15 @@ csc_lane_queue_add_start(csc_lane *lane, csc_start *start)
         lane->first_start = start;
     lane->last_start = start;
     if (!lane->in_round)
-        csc_lane_queue_wake(lane);
+        csc_lane_queue_wake_locked(lane);
 }
 
 void
-csc_lane_queue_forget(csc_lane *lane)
+csc_lane_queue_forget_locked(csc_lane *lane)
 {
     csc_run *run = NULL;
 
-    csc_lane_queue_let_slices_in(lane);
+    csc_lane_queue_let_slices_in_locked(lane);
     run = lane->first_dirty;
     lane->first_dirty = NULL;
     lane->last_dirty = NULL;
@@ -161,14 +162,14 @@ csc_lane_queue_forget(csc_lane *lane)
 
         run->dirty = false;
         if (!run->gone)
-            csc_lane_queue_add_run(lane, run);
+            csc_lane_queue_add_run_locked(lane, run);
         csc_run_unref(run);
         run = next;
     }
 }
 
 void
-csc_lane_queue_take_start(csc_lane *lane, csc_item *item)
+csc_lane_queue_take_start_locked(csc_lane *lane, csc_item *item)
 {
     csc_start *start = lane->first_start;
 
@@ -180,12 +181,13 @@ csc_lane_queue_take_start(csc_lane *lane, csc_item *item)
 }
 
 void
-csc_lane_queue_return_starts(csc_lane *lane)
+csc_lane_queue_return_starts_locked(csc_lane *lane)
 {
     while (lane->first_start != NULL) {
         csc_item item;
 
-        csc_lane_queue_take_start(lane, &item);
-        csc_start_request_done(lane->engine, item.start, CASCADE_ERR_STOPPED);
+        csc_lane_queue_take_start_locked(lane, &item);
+        csc_start_request_done_locked(lane->engine, item.start,
+                                      CASCADE_ERR_STOPPED);
     }
 }

@@ -36,7 +36,7 @@ typedef struct csc_item {
 
 /* The batch of a lane.
  *
- *        csc_batch_begin       csc_batch_build
+ *           begun                 built
  *   IDLE --------------> FILLED --------------> BUILT <-------+
  *     ^                    ^                     |  |         | settled
  *     |                    |  starts are taken   |  | slow,   |
@@ -44,12 +44,17 @@ typedef struct csc_item {
  *     |                    +---------------------+  | refused |
  *     |                                          |  | with a  |
  *     |   all of it is decided:                  |  v past    |
- *     +--- csc_apply_end_batch <-----------------+ SETTLING --+
+ *     +--- ended <-------------------------------+ SETTLING --+
  *     |
- *     +--- csc_outcome_rescue <--- RESCUE <--- csc_outcome_abandon, of any
- *                                              but IDLE
+ *     +--- rescued <--- RESCUE <--- abandoned, of any but IDLE
  *
- * csc_lane_queue_is_sound() says what is true of each. */
+ *   begun      csc_batch_begin_locked()
+ *   built      csc_batch_build()
+ *   ended      csc_apply_end_batch_locked()
+ *   abandoned  csc_outcome_abandon_locked()
+ *   rescued    csc_outcome_rescue_locked()
+ *
+ * csc_lane_queue_is_sound_locked() says what is true of each. */
 typedef enum csc_lane_state {
     CSC_LANE_IDLE,     /* there is none */
     CSC_LANE_FILLED,   /* what is in it is known, its changes are to be made */
@@ -116,31 +121,31 @@ typedef struct csc_lane {
     bool guest_used;   /* there may be messages of the function's */
 } csc_lane;
 
-/* Whether it has a batch; and one that is of the incarnation. Locked. */
-bool csc_lane_queue_is_busy(const csc_lane *lane);
-bool csc_lane_queue_is_owned(const csc_lane *lane);
-/* Whether all is true that goes with its state: for assertions. Locked. */
-bool csc_lane_queue_is_sound(const csc_lane *lane);
+/* Whether it has a batch; and one that is of the incarnation. */
+bool csc_lane_queue_is_busy_locked(const csc_lane *lane);
+bool csc_lane_queue_is_owned_locked(const csc_lane *lane);
+/* Whether all is true that goes with its state: for assertions. */
+bool csc_lane_queue_is_sound_locked(const csc_lane *lane);
 /* How many lanes the incarnation has, those of transactional nodes included. */
 uint32_t csc_lane_queue_lane_count(const cascade_engine *engine);
-void csc_lane_queue_add_run(csc_lane *lane, csc_run *run);       /* locked */
-void csc_lane_queue_add_start(csc_lane *lane, csc_start *start); /* locked */
+void csc_lane_queue_add_run_locked(csc_lane *lane, csc_run *run);
+void csc_lane_queue_add_start_locked(csc_lane *lane, csc_start *start);
 /* Gives starts of which nothing was sent back to their callers, who go on
- * without the engine. Locked. */
-void csc_lane_queue_return_starts(csc_lane *lane);
-/* Lets whoever runs the lane know. Locked. */
-void csc_lane_queue_wake(csc_lane *lane);
-/* Lets go of runs that are gone from what is to be committed. Locked. */
-void csc_lane_queue_forget(csc_lane *lane);
+ * without the engine. */
+void csc_lane_queue_return_starts_locked(csc_lane *lane);
+/* Lets whoever runs the lane know. */
+void csc_lane_queue_wake_locked(csc_lane *lane);
+/* Lets go of runs that are gone from what is to be committed. */
+void csc_lane_queue_forget_locked(csc_lane *lane);
 
 /* Lets the first of those that have only a slice to commit into the next
- * batch. Locked. */
-void csc_lane_queue_let_slice_in(csc_lane *lane);
+ * batch. */
+void csc_lane_queue_let_slice_in_locked(csc_lane *lane);
 
-/* All of them. Locked. */
-void csc_lane_queue_let_slices_in(csc_lane *lane);
+/* All of them. */
+void csc_lane_queue_let_slices_in_locked(csc_lane *lane);
 
-/* Takes the first start out of the list. Locked. */
-void csc_lane_queue_take_start(csc_lane *lane, csc_item *item);
+/* Takes the first start out of the list. */
+void csc_lane_queue_take_start_locked(csc_lane *lane, csc_item *item);
 
 #endif

@@ -25,14 +25,14 @@ csc_start_request_unref(csc_start *start)
 }
 
 void
-csc_start_request_done(cascade_engine *engine, csc_start *start,
-                       cascade_err err)
+csc_start_request_done_locked(cascade_engine *engine, csc_start *start,
+                              cascade_err err)
 {
     bool full = csc_room_for_claims(engine) == 0;
 
     engine->room.births -= start->count;
     if (engine->mailbox.claim_more || full) /* what was not born leaves room */
-        csc_wakeup_house(engine);
+        csc_wakeup_house_locked(engine);
     start->done = true;
     start->err = err;
     pthread_cond_signal(&start->cond);

@@ -39,9 +39,9 @@ typedef struct csc_start {
     bool doubtful; /* it may have been made */
 } csc_start;
 
-/* The lane is done with a start. Locked. */
-void csc_start_request_done(cascade_engine *engine, csc_start *start,
-                            cascade_err err);
+/* The lane is done with a start. */
+void csc_start_request_done_locked(cascade_engine *engine, csc_start *start,
+                                   cascade_err err);
 void csc_start_request_unref(csc_start *start);
 /* The place of the change that starts `id`, in changes that are sorted; their
  * count where none does. */

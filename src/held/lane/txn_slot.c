@@ -149,11 +149,12 @@ csc_txn_slot_init(cascade_engine *engine)
 static bool
 is_free(const csc_lane *lane)
 {
-    return !lane->taken && !csc_lane_queue_is_busy(lane) && !lane->in_round;
+    return !lane->taken && !csc_lane_queue_is_busy_locked(lane) &&
+           !lane->in_round;
 }
 
 bool
-csc_txn_slot_blocks(const cascade_engine *engine)
+csc_txn_slot_blocks_locked(const cascade_engine *engine)
 {
     return csc_driver_native_max(engine->store->driver) == 1 &&
            engine->native_count > 0 && engine->lanes[engine->lane_count].taken;
@@ -183,7 +184,7 @@ is_busy(const cascade_engine *engine, const csc_run *run)
 }
 
 bool
-csc_txn_slot_holds(const cascade_engine *engine, const csc_run *run)
+csc_txn_slot_holds_locked(const cascade_engine *engine, const csc_run *run)
 {
     return run->native != NULL || engine->txn.turn == run;
 }
@@ -193,12 +194,12 @@ static void
 let_commit(cascade_engine *engine, csc_run *run)
 {
     if (!run->gone && run->first_post != NULL && !run->committing &&
-        !csc_txn_slot_holds(engine, run))
-        csc_lane_queue_add_run(&engine->lanes[run->lane], run);
+        !csc_txn_slot_holds_locked(engine, run))
+        csc_lane_queue_add_run_locked(&engine->lanes[run->lane], run);
 }
 
 void
-csc_txn_slot_end_turn(cascade_engine *engine)
+csc_txn_slot_end_turn_locked(cascade_engine *engine)
 {
     csc_run *run = engine->txn.turn;
 
@@ -209,8 +210,8 @@ csc_txn_slot_end_turn(cascade_engine *engine)
 
 /* Until a lane is free, or until its cascade is. */
 void
-csc_txn_slot_set_aside(cascade_engine *engine, csc_exec *exec, bool for_lane,
-                       bool first)
+csc_txn_slot_set_aside_locked(cascade_engine *engine, csc_exec *exec,
+                              bool for_lane, bool first)
 {
     csc_run *run = exec->run;
 
@@ -235,7 +236,8 @@ is_transactional(const cascade_engine *engine, const csc_exec *exec)
 }
 
 bool
-csc_txn_slot_take(cascade_engine *engine, csc_exec *exec, csc_lane **taken)
+csc_txn_slot_take_locked(cascade_engine *engine, csc_exec *exec,
+                         csc_lane **taken)
 {
     csc_run *run = exec->run;
     csc_lane *lane = NULL;
@@ -248,13 +250,14 @@ csc_txn_slot_take(cascade_engine *engine, csc_exec *exec, csc_lane **taken)
         if (exec->turned)
             lane = find_free(engine);
         if (lane == NULL)
-            csc_txn_slot_set_aside(engine, exec, exec->turned, exec->waited);
+            csc_txn_slot_set_aside_locked(engine, exec, exec->turned,
+                                          exec->waited);
         else
             run->native = lane;
     }
-    csc_txn_slot_end_turn(engine);
+    csc_txn_slot_end_turn_locked(engine);
     if (lane == NULL) {
-        csc_txn_slot_resume(engine);
+        csc_txn_slot_resume_locked(engine);
         return exec->ready_list == NULL;
     }
     lane->taken = true;
@@ -299,7 +302,7 @@ resume_one(cascade_engine *engine, csc_exec *exec)
  * begun yet count; one that leaves the ready list for anything else makes room
  * for the next. */
 void
-csc_txn_slot_resume(cascade_engine *engine)
+csc_txn_slot_resume_locked(cascade_engine *engine)
 {
     size_t count = 0;
 
@@ -314,10 +317,10 @@ csc_txn_slot_resume(cascade_engine *engine)
 }
 
 void
-csc_txn_slot_ended(csc_lane *lane)
+csc_txn_slot_ended_locked(csc_lane *lane)
 {
     if (lane->native && !lane->taken)
-        csc_txn_slot_resume(lane->engine);
+        csc_txn_slot_resume_locked(lane->engine);
 }
 
 /* All that wait are ready again. */
@@ -333,7 +336,7 @@ release(cascade_engine *engine, csc_run *run)
 }
 
 void
-csc_txn_slot_go_on(cascade_engine *engine, csc_run *run)
+csc_txn_slot_go_on_locked(cascade_engine *engine, csc_run *run)
 {
     csc_exec *exec = run->waiting.first;
 
@@ -348,7 +351,7 @@ csc_txn_slot_go_on(cascade_engine *engine, csc_run *run)
         csc_ready_queue_add(engine, exec,
                             run->passed > 0 ? CSC_PLACE_NEXT : CSC_PLACE_FIRST);
     else
-        csc_txn_slot_set_aside(engine, exec, true, false);
+        csc_txn_slot_set_aside_locked(engine, exec, true, false);
 }
 
 /* Somebody who is not in a function takes the next that is ready. */
@@ -360,7 +363,7 @@ is_idle(const cascade_engine *engine)
 }
 
 bool
-csc_txn_slot_give_turn(cascade_engine *engine, csc_run *run)
+csc_txn_slot_give_turn_locked(cascade_engine *engine, csc_run *run)
 {
     csc_exec *exec = run->waiting.first;
 
@@ -375,20 +378,20 @@ csc_txn_slot_give_turn(cascade_engine *engine, csc_run *run)
 }
 
 void
-csc_txn_slot_look(cascade_engine *engine)
+csc_txn_slot_look_locked(cascade_engine *engine)
 {
     if (engine->txn.begin_at_ns == 0 ||
         engine->txn.begin_at_ns > csc_clock_now_ns(engine))
         return;
     engine->txn.begin_at_ns = 0;
-    csc_txn_slot_resume(engine);
+    csc_txn_slot_resume_locked(engine);
 }
 
 /* ---- Letting go --------------------------------------------------------- */
 
 /* From now on the lane is the worker's alone. */
 void
-csc_txn_slot_let_go(cascade_engine *engine, csc_lane *lane)
+csc_txn_slot_let_go_locked(cascade_engine *engine, csc_lane *lane)
 {
     csc_run *run = lane->run;
 
@@ -399,14 +402,15 @@ csc_txn_slot_let_go(cascade_engine *engine, csc_lane *lane)
 }
 
 void
-csc_txn_slot_doom(cascade_engine *engine, csc_run *run, const csc_exec *exec)
+csc_txn_slot_doom_locked(cascade_engine *engine, csc_run *run,
+                         const csc_exec *exec)
 {
     if (run->native != NULL && run->native->exec == exec)
-        csc_txn_slot_let_go(engine, run->native);
+        csc_txn_slot_let_go_locked(engine, run->native);
 }
 
 void
-csc_txn_slot_drop(cascade_engine *engine, csc_run *run)
+csc_txn_slot_drop_locked(cascade_engine *engine, csc_run *run)
 {
     run->native = NULL;
     if (engine->txn.turn == run)

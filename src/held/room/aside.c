@@ -13,9 +13,8 @@
 #include "held/room/reload.h"
 #include "store/store.h"
 
-/* Locked. */
 static csc_aside
-find(const cascade_engine *engine, const cascade_uuid *id)
+find_locked(const cascade_engine *engine, const cascade_uuid *id)
 {
     const csc_reload *reload = engine->reloads.first;
     int64_t left_ns = 0;
@@ -40,7 +39,7 @@ csc_aside_find(cascade_store *store, const cascade_uuid *id)
         cascade_engine *engine = store->engines[i];
 
         pthread_mutex_lock(&engine->mutex);
-        aside = find(engine, id);
+        aside = find_locked(engine, id);
         pthread_mutex_unlock(&engine->mutex);
     }
     pthread_mutex_unlock(&store->mutex);

@@ -65,15 +65,15 @@ void
 csc_backlog_let_begin(cascade_engine *engine)
 {
     if (csc_mailbox_is_due(engine))
-        csc_wakeup_house(engine);
+        csc_wakeup_house_locked(engine);
     if (engine->room.held_back && csc_room_may_receive(engine)) {
         engine->room.held_back = false;
         engine->reloads.at_ns = 0;
-        csc_wakeup_house(engine);
+        csc_wakeup_house_locked(engine);
     }
     if (!engine->ready.held_back || !has_room(engine))
         return;
     engine->ready.held_back = false;
     pthread_cond_broadcast(&engine->ready.work_cond);
-    csc_wakeup_host(engine);
+    csc_wakeup_host_locked(engine);
 }

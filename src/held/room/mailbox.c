@@ -29,7 +29,7 @@ void
 csc_mailbox_claim_again(cascade_engine *engine)
 {
     engine->wakeup.told = true;
-    csc_wakeup_house(engine);
+    csc_wakeup_house_locked(engine);
 }
 
 void

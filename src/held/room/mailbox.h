@@ -33,14 +33,14 @@ typedef struct csc_mailbox {
     uint64_t left_seen; /* up to the last claim's beginning */
 } csc_mailbox;
 /* A run that is to be loaded anew has no commit in flight any more: for a retry
- * or a rerun, or after it was carried out. Locked. */
+ * or a rerun, or after it was carried out. */
 void csc_mailbox_leave(cascade_engine *engine, csc_run *run);
 /* Whether there may be messages, or a walk over them is not at its end, and
- * they may be read. Locked. */
+ * they may be read. */
 bool csc_mailbox_is_due(const cascade_engine *engine);
-/* When they may: INT64_MAX, unless there may be any. Locked. */
+/* When they may: INT64_MAX, unless there may be any. */
 int64_t csc_mailbox_next_ns(const cascade_engine *engine);
-/* A commit of the run that received is done. Locked. */
+/* A commit of the run that received is done. */
 void csc_mailbox_done(cascade_engine *engine, csc_run *run);
 /* There are more messages of the run than it receives now, or may be. */
 void csc_mailbox_note_more(cascade_engine *engine, csc_run *run);
@@ -50,19 +50,19 @@ void csc_mailbox_forget(csc_run *run);
  * committed. At most `max`; gives how many. */
 size_t csc_mailbox_ids(const cascade_engine *engine, cascade_uuid *ids,
                        size_t max);
-/* A run was born: its messages may have been passed over. Locked. */
+/* A run was born: its messages may have been passed over. */
 void csc_mailbox_born(cascade_engine *engine);
 /* A commit has ended the run, or given it up: messages that were looked for
- * meanwhile may have been missed. Locked. */
+ * meanwhile may have been missed. */
 void csc_mailbox_left(cascade_engine *engine, const csc_run *run);
 /* A run has no commit in flight any more: if it was passed over, its messages
- * are to be looked for again. Locked. */
+ * are to be looked for again. */
 void csc_mailbox_again(cascade_engine *engine, csc_run *run);
 
-/* Lets the housekeeper claim again. Locked. */
+/* Lets the housekeeper claim again. */
 void csc_mailbox_claim_again(cascade_engine *engine);
 
-/* Lets it look for messages again. Locked. */
+/* Lets it look for messages again. */
 void csc_mailbox_look_again(cascade_engine *engine);
 
 #endif

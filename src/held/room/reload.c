@@ -61,7 +61,7 @@ csc_reload_add(cascade_engine *engine, const csc_reload *reload)
     engine->room.large_waiting += copy->large;
     engine->reloads.due +=
         !copy->large && copy->at_ns <= csc_clock_now_ns(engine);
-    csc_wakeup_house(engine);
+    csc_wakeup_house_locked(engine);
 }
 
 csc_reload

@@ -110,7 +110,7 @@ static void
 tell(cascade_engine *engine)
 {
     engine->reloads.at_ns = 0;
-    csc_wakeup_house(engine);
+    csc_wakeup_house_locked(engine);
 }
 
 static int64_t

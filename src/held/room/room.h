@@ -53,7 +53,7 @@ bool csc_room_admits(const cascade_engine *engine, const csc_reload *reload);
  * one has the place. */
 bool csc_room_is_second(cascade_engine *engine, csc_run *run);
 /* How many more cascades may be held now: none while a suspect is, or when the
- * engine is not running. Locked. */
+ * engine is not running. */
 size_t csc_room_for_claims(const cascade_engine *engine);
 
 #endif

@@ -77,10 +77,10 @@ csc_advance_next(cascade_engine *engine, csc_lane **native)
         csc_exec *exec = csc_ready_queue_pop(engine);
 
         if (exec->run->gone) {
-            csc_txn_slot_resume(engine);
+            csc_txn_slot_resume_locked(engine);
             csc_drop_let_go(engine, exec->run);
             csc_run_unref(exec->run);
-        } else if (csc_txn_slot_take(engine, exec, native)) {
+        } else if (csc_txn_slot_take_locked(engine, exec, native)) {
             engine->calls.running++;
             engine->stats.attempts++;
             return exec;
@@ -230,7 +230,7 @@ make_ready(cascade_engine *engine, csc_run *run)
             exec->run = run;
             run->active++;
             csc_run_ref(run);
-            csc_time_limit_note(engine, run, exec);
+            csc_time_limit_note_locked(engine, run, exec);
             csc_ready_queue_add(engine, exec, CSC_PLACE_LAST);
         }
     }
@@ -264,7 +264,7 @@ next_due(const cascade_engine *engine, const csc_run *run)
     int64_t wake_at = csc_pause_is_on(engine, run)
                           ? csc_pause_until(run)
                           : csc_due_queue_wake_at(&run->state);
-    int64_t limit_ms = csc_time_limit_first_ms(run);
+    int64_t limit_ms = csc_time_limit_first_ms_locked(run);
 
     if (limit_ms != CASCADE_TIME_NONE &&
         (wake_at == CASCADE_TIME_NONE || limit_ms < wake_at))
@@ -358,12 +358,12 @@ go_on(cascade_engine *engine, csc_run *run)
     if (!csc_room_must_leave(engine, run))
         err = post_slice(engine, run);
     if (err == CASCADE_OK)
-        err = csc_time_limit_look(engine, run);
+        err = csc_time_limit_look_locked(engine, run);
     if (err != CASCADE_OK || run->freeing)
         return err;
-    if (!csc_time_limit_are_known(engine, run))
+    if (!csc_time_limit_are_known_locked(engine, run))
         return csc_timer_set(engine, run, engine->clock.confirmed_ms);
-    err = csc_time_limit_fail_due(engine, run);
+    err = csc_time_limit_fail_due_locked(engine, run);
     if (err != CASCADE_OK)
         return err;
     return csc_pause_is_held_back(engine, run)
@@ -392,5 +392,5 @@ csc_advance_run(cascade_engine *engine, csc_run *run)
     if (err != CASCADE_OK)
         csc_drop_load_anew(engine, run, err);
     else
-        csc_txn_slot_go_on(engine, run);
+        csc_txn_slot_go_on_locked(engine, run);
 }

@@ -55,10 +55,10 @@ csc_drop_run(cascade_engine *engine, csc_run *run, cascade_err err)
     csc_mailbox_forget(run);
     csc_mailbox_again(engine, run);
     csc_timer_remove(engine, run);
-    csc_txn_slot_drop(engine, run);
+    csc_txn_slot_drop_locked(engine, run);
     if (engine->reloads.suspect == run) {
         engine->reloads.suspect = NULL;
-        csc_wakeup_house(engine);
+        csc_wakeup_house_locked(engine);
     }
     if (!run->held)
         return;
@@ -67,7 +67,7 @@ csc_drop_run(cascade_engine *engine, csc_run *run, cascade_err err)
     (void)csc_map_remove(&engine->runs, &run->state.id);
     if (engine->mailbox.claim_more ||
         full) /* nothing to claim was waited for */
-        csc_wakeup_house(engine);
+        csc_wakeup_house_locked(engine);
     csc_run_unref(run);
 }
 
@@ -99,8 +99,8 @@ csc_drop_unready(cascade_engine *engine, csc_exec *exec)
 
     csc_ready_queue_take_out(engine, exec);
     if (engine->txn.turn == run)
-        csc_txn_slot_end_turn(engine);
-    csc_txn_slot_resume(engine);
+        csc_txn_slot_end_turn_locked(engine);
+    csc_txn_slot_resume_locked(engine);
     csc_drop_let_go(engine, run);
     csc_run_unref(run);
 }
@@ -177,7 +177,7 @@ csc_drop_all(cascade_engine *engine, cascade_err err)
     }
     csc_reload_forget(engine);
     for (uint32_t i = 0; i < engine->lane_count; i++)
-        csc_lane_queue_forget(&engine->lanes[i]);
+        csc_lane_queue_forget_locked(&engine->lanes[i]);
 }
 
 void
@@ -193,11 +193,11 @@ csc_drop_lose(cascade_engine *engine, cascade_err err)
     count_loss(engine, err);
     csc_drop_all(engine, err);
     for (uint32_t i = 0; i < csc_lane_queue_lane_count(engine); i++) {
-        csc_lane_queue_return_starts(&engine->lanes[i]);
-        csc_lane_queue_wake(&engine->lanes[i]);
+        csc_lane_queue_return_starts_locked(&engine->lanes[i]);
+        csc_lane_queue_wake_locked(&engine->lanes[i]);
     }
     pthread_cond_broadcast(&engine->wakeup.quiet_cond);
-    csc_wakeup_house(engine);
+    csc_wakeup_house_locked(engine);
 }
 
 bool
@@ -208,7 +208,7 @@ csc_drop_quiet(const cascade_engine *engine)
     for (uint32_t i = 0; i < csc_lane_queue_lane_count(engine); i++) {
         const csc_lane *lane = &engine->lanes[i];
 
-        if (csc_lane_queue_is_busy(lane) || lane->first_dirty != NULL ||
+        if (csc_lane_queue_is_busy_locked(lane) || lane->first_dirty != NULL ||
             lane->first_slicing != NULL)
             return false;
         if (lane->first_start != NULL && engine->incarnation.attached)

@@ -33,11 +33,11 @@ csc_op_queue_add(cascade_engine *engine, csc_run *run, csc_post *post)
     else
         run->first_post = post;
     run->last_post = post;
-    csc_op_charge(post, csc_txn_slot_holds(engine, run)
+    csc_op_charge(post, csc_txn_slot_holds_locked(engine, run)
                             ? &engine->backlog_behind
                             : &engine->backlog);
-    if (!run->committing && !csc_txn_slot_holds(engine, run))
-        csc_lane_queue_add_run(&engine->lanes[run->lane], run);
+    if (!run->committing && !csc_txn_slot_holds_locked(engine, run))
+        csc_lane_queue_add_run_locked(&engine->lanes[run->lane], run);
 }
 
 /* A name that no node can have, as other programs' may be, is not told to the

@@ -192,7 +192,7 @@ csc_ready_queue_add(cascade_engine *engine, csc_exec *exec, csc_place place)
     engine->ready.count++;
     if (engine->ready.waiting > 0)
         pthread_cond_signal(&engine->ready.work_cond);
-    csc_wakeup_host(engine);
+    csc_wakeup_host_locked(engine);
 }
 
 void

@@ -135,7 +135,7 @@ csc_run_unref(csc_run *run)
     }
     run->wreck_next = engine->reloads.wrecks;
     engine->reloads.wrecks = run;
-    csc_wakeup_house(engine);
+    csc_wakeup_house_locked(engine);
 }
 
 void

@@ -33,7 +33,7 @@ place_of(cascade_engine *engine, const cascade_uuid *id)
 }
 
 void
-csc_sequel_note(cascade_engine *engine, const csc_state *state)
+csc_sequel_note_locked(cascade_engine *engine, const csc_state *state)
 {
     if (state->fn_id < LARGE_FROM)
         return;

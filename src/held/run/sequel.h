@@ -27,7 +27,7 @@ cascade_err csc_sequel_find(cascade_engine *engine, csc_state *state,
 
 /* Remembers what the state of one says that has just ended, or was read whole
  * for its messages: before these are received, since who claims it for more may
- * come before the answer of the commit that received them. Locked. */
-void csc_sequel_note(cascade_engine *engine, const csc_state *state);
+ * come before the answer of the commit that received them. */
+void csc_sequel_note_locked(cascade_engine *engine, const csc_state *state);
 
 #endif

@@ -67,18 +67,18 @@ cascade_err csc_time_limit_init(csc_limits *limits, const char *node,
 
 /* ---- The function that runs --------------------------------------------- */
 
-/* It is called. Locked. */
-void csc_time_limit_begin(cascade_engine *engine, csc_call *call,
-                          struct csc_exec *exec);
+/* It is called. */
+void csc_time_limit_begin_locked(cascade_engine *engine, csc_call *call,
+                                 struct csc_exec *exec);
 /* It has returned, and `post` (or NULL) is to be posted next: progress that is
  * not recorded goes with it or before it. True when it is late: what it answers
- * is to be dropped, and the run has let go of it already. Locked. */
-bool csc_time_limit_end(cascade_engine *engine, csc_call *call,
-                        struct csc_post *post);
+ * is to be dropped, and the run has let go of it already. */
+bool csc_time_limit_end_locked(cascade_engine *engine, csc_call *call,
+                               struct csc_post *post);
 /* It goes on; `progress` (canonical) or NULL. CASCADE_ERR_FENCED when it is
- * wanted no more. Locked. */
-cascade_err csc_time_limit_beat(cascade_engine *engine, csc_call *call,
-                                const char *progress);
+ * wanted no more. */
+cascade_err csc_time_limit_beat_locked(cascade_engine *engine, csc_call *call,
+                                       const char *progress);
 /* It has registered a compensation. Not locked. */
 void csc_time_limit_note_undo(cascade_engine *engine, csc_call *call);
 /* A compensation begins, which has the time of an attempt, or (NULL, NULL) has
@@ -89,28 +89,29 @@ void csc_time_limit_note_undoing(cascade_engine *engine, csc_call *call,
 /* CASCADE_OK, or CASCADE_ERR_FENCED for one that is late. Locked or not. */
 cascade_err csc_time_limit_check_call(const csc_call *call);
 /* Takes the executions from those that are over their time, and records
- * progress that is due. Locked. */
-void csc_time_limit_watch(cascade_engine *engine);
-/* When to do that next (monotonic); INT64_MAX: never. Locked. */
-int64_t csc_time_limit_next_ns(const cascade_engine *engine);
+ * progress that is due. */
+void csc_time_limit_watch_locked(cascade_engine *engine);
+/* When to do that next (monotonic); INT64_MAX: never. */
+int64_t csc_time_limit_next_ns_locked(const cascade_engine *engine);
 
 /* ---- Executions and cascades -------------------------------------------- */
 
 /* Takes note of executions that are new in the run, and ends the cascade when
- * its deadline has passed: then the run is `freeing`. Locked. */
-cascade_err csc_time_limit_look(cascade_engine *engine, struct csc_run *run);
-/* Takes note of one that may run now. Locked. */
-void csc_time_limit_note(const cascade_engine *engine, struct csc_run *run,
-                         struct csc_exec *exec);
+ * its deadline has passed: then the run is `freeing`. */
+cascade_err csc_time_limit_look_locked(cascade_engine *engine,
+                                       struct csc_run *run);
+/* Takes note of one that may run now. */
+void csc_time_limit_note_locked(const cascade_engine *engine,
+                                struct csc_run *run, struct csc_exec *exec);
 /* When the first of them may be over its time, no later; CASCADE_TIME_NONE:
- * none. Locked. */
-int64_t csc_time_limit_first_ms(const struct csc_run *run);
+ * none. */
+int64_t csc_time_limit_first_ms_locked(const struct csc_run *run);
 /* Whether it is known if a time is over: the store may have to be asked, by the
- * timer of the run. Locked. */
-bool csc_time_limit_are_known(const cascade_engine *engine,
-                              const struct csc_run *run);
-/* Fails the executions of the run whose time is over. Locked. */
-cascade_err csc_time_limit_fail_due(cascade_engine *engine,
-                                    struct csc_run *run);
+ * timer of the run. */
+bool csc_time_limit_are_known_locked(const cascade_engine *engine,
+                                     const struct csc_run *run);
+/* Fails the executions of the run whose time is over. */
+cascade_err csc_time_limit_fail_due_locked(cascade_engine *engine,
+                                           struct csc_run *run);
 
 #endif

@@ -184,7 +184,7 @@ take_away(cascade_engine *engine, csc_call *call)
     engine->calls.overdue++;
     call->exec->call = NULL;
     csc_state_hold(&call->run->state, call->exec);
-    csc_txn_slot_doom(engine, call->run, call->exec);
+    csc_txn_slot_doom_locked(engine, call->run, call->exec);
     csc_drop_let_go(engine, call->run);
 }
 
@@ -304,7 +304,7 @@ note_call(cascade_engine *engine, const csc_call *call, int64_t now_ns)
     if (at_ns >= engine->calls.at_ns)
         return;
     engine->calls.at_ns = at_ns;
-    csc_wakeup_house(engine);
+    csc_wakeup_house_locked(engine);
 }
 
 /* Into the list of those that run, and out of it. */
@@ -328,7 +328,8 @@ leave(csc_call *call)
 }
 
 void
-csc_time_limit_begin(cascade_engine *engine, csc_call *call, csc_exec *exec)
+csc_time_limit_begin_locked(cascade_engine *engine, csc_call *call,
+                            csc_exec *exec)
 {
     const csc_node_def *def = csc_node_def_find(engine, exec->name);
 
@@ -372,7 +373,8 @@ is_late(cascade_engine *engine, csc_call *call)
 }
 
 bool
-csc_time_limit_end(cascade_engine *engine, csc_call *call, csc_post *post)
+csc_time_limit_end_locked(cascade_engine *engine, csc_call *call,
+                          csc_post *post)
 {
     bool late = is_late(engine, call);
     cascade_err err = CASCADE_OK;
@@ -393,8 +395,8 @@ csc_time_limit_end(cascade_engine *engine, csc_call *call, csc_post *post)
 }
 
 cascade_err
-csc_time_limit_beat(cascade_engine *engine, csc_call *call,
-                    const char *progress)
+csc_time_limit_beat_locked(cascade_engine *engine, csc_call *call,
+                           const char *progress)
 {
     int64_t now_ns = csc_clock_now_ns(engine);
     char *copy = NULL;
@@ -457,11 +459,11 @@ watch_call(cascade_engine *engine, csc_call *call, int64_t now_ns)
 }
 
 void
-csc_time_limit_watch(cascade_engine *engine)
+csc_time_limit_watch_locked(cascade_engine *engine)
 {
     int64_t now_ns = 0;
 
-    if (csc_time_limit_next_ns(engine) == INT64_MAX)
+    if (csc_time_limit_next_ns_locked(engine) == INT64_MAX)
         return;
     now_ns = csc_clock_now_ns(engine);
     if (now_ns < engine->calls.at_ns)
@@ -472,7 +474,7 @@ csc_time_limit_watch(cascade_engine *engine)
 }
 
 int64_t
-csc_time_limit_next_ns(const cascade_engine *engine)
+csc_time_limit_next_ns_locked(const cascade_engine *engine)
 {
     return engine->calls.running > 0 ? engine->calls.at_ns : INT64_MAX;
 }
@@ -519,7 +521,8 @@ over_ms(const cascade_engine *engine, const csc_exec *exec, bool *start)
 }
 
 void
-csc_time_limit_note(const cascade_engine *engine, csc_run *run, csc_exec *exec)
+csc_time_limit_note_locked(const cascade_engine *engine, csc_run *run,
+                           csc_exec *exec)
 {
     bool start = false;
 
@@ -528,7 +531,7 @@ csc_time_limit_note(const cascade_engine *engine, csc_run *run, csc_exec *exec)
 }
 
 int64_t
-csc_time_limit_first_ms(const csc_run *run)
+csc_time_limit_first_ms_locked(const csc_run *run)
 {
     const csc_exec *exec = csc_due_first_limit(&run->state);
 
@@ -549,7 +552,7 @@ note_new(const cascade_engine *engine, csc_run *run)
             continue;
         if (run->takeovers > 0)
             exec->was_begun = true;
-        csc_time_limit_note(engine, run, exec);
+        csc_time_limit_note_locked(engine, run, exec);
     }
     if (state->exec_count > 0)
         run->limits_to = state->execs[state->exec_count - 1].function_id;
@@ -569,7 +572,7 @@ post_deadline(cascade_engine *engine, csc_run *run)
 }
 
 cascade_err
-csc_time_limit_look(cascade_engine *engine, csc_run *run)
+csc_time_limit_look_locked(cascade_engine *engine, csc_run *run)
 {
     int64_t deadline_ms = run->state.deadline_ms;
 
@@ -582,10 +585,11 @@ csc_time_limit_look(cascade_engine *engine, csc_run *run)
 }
 
 bool
-csc_time_limit_are_known(const cascade_engine *engine, const csc_run *run)
+csc_time_limit_are_known_locked(const cascade_engine *engine,
+                                const csc_run *run)
 {
     int64_t at_ms = run->state.deadline_ms;
-    int64_t limit_ms = csc_time_limit_first_ms(run);
+    int64_t limit_ms = csc_time_limit_first_ms_locked(run);
 
     if (limit_ms != CASCADE_TIME_NONE &&
         (at_ms == CASCADE_TIME_NONE || limit_ms < at_ms))
@@ -665,7 +669,7 @@ look_at(cascade_engine *engine, csc_run *run, csc_exec *exec)
 }
 
 cascade_err
-csc_time_limit_fail_due(cascade_engine *engine, csc_run *run)
+csc_time_limit_fail_due_locked(cascade_engine *engine, csc_run *run)
 {
     csc_exec *exec = csc_due_first_limit(&run->state);
     cascade_err err = CASCADE_OK;

@@ -73,7 +73,7 @@ csc_timer_set(cascade_engine *engine, csc_run *run, int64_t at_ms)
     engine->timers.count++;
     sift_timer(engine, engine->timers.count - 1, run);
     if (run->timer_at == 1)
-        csc_wakeup_house(engine);
+        csc_wakeup_house_locked(engine);
     return CASCADE_OK;
 }
 

@@ -248,9 +248,9 @@ note_rows(claim_state *state, const PGresult *result)
                                                 : fail_lost(state, own.batches);
 }
 
-/* The claimer's walk, or a place for it. Locked. */
+/* The claimer's walk, or a place for it. */
 static csc_postgres_walk *
-find_walk(csc_postgres *store, const cascade_claim *claim)
+find_walk_locked(csc_postgres *store, const cascade_claim *claim)
 {
     csc_postgres_walk *walk = store->walks;
 
@@ -268,7 +268,7 @@ static void
 start_walk(csc_postgres *store, claim_state *state)
 {
     pthread_mutex_lock(&store->mutex);
-    state->walk_from = find_walk(store, state->claim)->from;
+    state->walk_from = find_walk_locked(store, state->claim)->from;
     pthread_mutex_unlock(&store->mutex);
 }
 
@@ -278,7 +278,7 @@ end_walk(csc_postgres *store, claim_state *state)
     csc_postgres_walk *walk = NULL;
 
     pthread_mutex_lock(&store->mutex);
-    walk = find_walk(store, state->claim);
+    walk = find_walk_locked(store, state->claim);
     state->midway =
         !csc_uuid_is_nil(&walk->from) && csc_uuid_is_nil(&state->walk_from);
     walk->from = state->walk_from;

@@ -70,10 +70,10 @@ compare(const csc_postgres_place *before, const csc_postgres_place *now)
     return NULL;
 }
 
-/* Locked. Connections are made side by side: one that was asked before another
+/* Connections are made side by side: one that was asked before another
  * may tell after it. */
 static void
-keep_place(csc_postgres *store, const csc_postgres_place *now)
+keep_place_locked(csc_postgres *store, const csc_postgres_place *now)
 {
     if (!store->place.known || store->place.position < now->position)
         store->place = *now;
@@ -98,7 +98,7 @@ csc_postgres_place_meet(csc_postgres_conn *conn)
     if (before.known)
         trouble = compare(&before, &now);
     if (trouble == NULL) {
-        keep_place(store, &now);
+        keep_place_locked(store, &now);
     } else {
         store->place = now;
         store->generation++;

@@ -164,11 +164,11 @@ typedef enum next_step {
     STEP_WAIT
 } next_step;
 
-/* With the mutex held. Connections that ended while they were idle are
+/* Connections that ended while they were idle are
  * collected in `*dead`, to be closed without it. */
 static next_step
-look(csc_postgres *store, bool urgent, csc_postgres_conn **conn,
-     csc_postgres_conn **dead, int64_t *until_ms)
+look_locked(csc_postgres *store, bool urgent, csc_postgres_conn **conn,
+            csc_postgres_conn **dead, int64_t *until_ms)
 {
     while (store->idle != NULL) {
         csc_postgres_conn *first = store->idle;
@@ -261,7 +261,7 @@ take(csc_postgres *store, bool urgent, int64_t deadline_ms,
         next_step step;
 
         pthread_mutex_lock(&store->mutex);
-        step = look(store, urgent, conn, &dead, &until_ms);
+        step = look_locked(store, urgent, conn, &dead, &until_ms);
         if (step == STEP_WAIT && dead == NULL)
             csc_postgres_pool_sleep(&store->changed, &store->mutex, until_ms);
         pthread_mutex_unlock(&store->mutex);
@@ -282,9 +282,8 @@ take(csc_postgres *store, bool urgent, int64_t deadline_ms,
 
 /* ---- Connections that fell silent ---------------------------------------- */
 
-/* With the mutex held. */
 static void
-add_silent(csc_postgres *store, const csc_postgres_silent *one)
+add_silent_locked(csc_postgres *store, const csc_postgres_silent *one)
 {
     if (store->silent_count == CSC_POSTGRES_SILENT_MAX) {
         store->silent_count--;
@@ -348,7 +347,7 @@ end_silent(csc_postgres *store, csc_postgres_conn *conn)
         end_one(conn, &one);
         if (conn->broken) {
             pthread_mutex_lock(&store->mutex);
-            add_silent(store, &one);
+            add_silent_locked(store, &one);
             pthread_mutex_unlock(&store->mutex);
             return csc_postgres_error_lost(conn);
         }
@@ -358,16 +357,16 @@ end_silent(csc_postgres *store, csc_postgres_conn *conn)
 
 /* ---- Giving back --------------------------------------------------------- */
 
-/* With the mutex held: of one that is closed. */
+/* Of one that is closed. */
 static void
-note_silent(csc_postgres *store, const csc_postgres_conn *conn)
+note_silent_locked(csc_postgres *store, const csc_postgres_conn *conn)
 {
     const csc_postgres_silent one = {.pid = PQbackendPID(conn->pg),
                                      .opening_ms = conn->opening_ms,
                                      .opened_ms = conn->opened_ms};
 
     if (conn->silent && !store->config->pooler)
-        add_silent(store, &one);
+        add_silent_locked(store, &one);
 }
 
 /* After a move that ended with `err`; returns that. */
@@ -385,7 +384,7 @@ give_back(csc_postgres *store, csc_postgres_conn *conn, cascade_err err)
     close = close || store->open_count > store->config->connection_max;
     if (close) {
         store->open_count--;
-        note_silent(store, conn);
+        note_silent_locked(store, conn);
     } else {
         conn->next = store->idle;
         store->idle = conn;

@@ -126,9 +126,9 @@ ring(int fd)
         return; /* full: it rings already */
 }
 
-/* Tells those that wait, and those that will. With wait_mutex held. */
+/* Tells those that wait, and those that will: under wait_mutex. */
 static void
-tell_all(csc_postgres *store)
+tell_all_locked(csc_postgres *store)
 {
     store->heard++;
     for (csc_postgres_waiter *at = store->waiters; at != NULL; at = at->next)
@@ -197,7 +197,7 @@ poll_once(csc_postgres *store, const csc_postgres_waiter *waiter, int wake_fd,
             close_listener(store);
         } else if (heard) {
             pthread_mutex_lock(&store->wait_mutex);
-            tell_all(store);
+            tell_all_locked(store);
             pthread_mutex_unlock(&store->wait_mutex);
         }
     }
@@ -226,7 +226,7 @@ get_listener(csc_postgres *store, int wake_fd, int64_t until_ms)
     if (conn == NULL)
         store->listen_after_ms = csc_postgres_now_ms() + LISTEN_AGAIN_MS;
     else
-        tell_all(store);
+        tell_all_locked(store);
     pthread_mutex_unlock(&store->wait_mutex);
     return conn;
 }
@@ -323,9 +323,9 @@ notify(csc_postgres_conn *conn, void *context)
     return err;
 }
 
-/* With the mutex held, which is given up meanwhile. */
+/* The mutex is given up meanwhile. */
 static cascade_err
-send_for_all(csc_postgres *store, int64_t deadline_ms)
+send_for_all_locked(csc_postgres *store, int64_t deadline_ms)
 {
     uint64_t asked = store->wakes_asked;
     cascade_err err;
@@ -358,7 +358,7 @@ csc_postgres_wait_wake_until(csc_postgres *store, int64_t deadline_ms)
                            "wake: the server was not reached in time");
     }
     if (store->wakes_sent < mine && err == CASCADE_OK)
-        err = send_for_all(store, deadline_ms);
+        err = send_for_all_locked(store, deadline_ms);
     pthread_mutex_unlock(&store->wake_mutex);
     return err;
 }

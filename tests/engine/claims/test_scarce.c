@@ -91,7 +91,7 @@ work(scarce *s)
     int64_t wait_ms = 0;
 
     pthread_mutex_lock(&s->engine->mutex);
-    csc_wakeup_house_awake(s->engine);
+    csc_wakeup_house_awake_locked(s->engine);
     pthread_mutex_unlock(&s->engine->mutex);
     s->working = true;
     begin_work(s);

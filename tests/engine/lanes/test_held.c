@@ -475,7 +475,7 @@ lanes_are_free(void *context)
 
     pthread_mutex_lock(&engine->mutex);
     for (size_t i = 0; i < engine->lane_count; i++)
-        busy = busy || csc_lane_queue_is_busy(&engine->lanes[i]);
+        busy = busy || csc_lane_queue_is_busy_locked(&engine->lanes[i]);
     pthread_mutex_unlock(&engine->mutex);
     return !busy;
 }

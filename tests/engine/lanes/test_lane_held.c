@@ -328,7 +328,7 @@ has_given_way(void *context)
     bool busy = false;
 
     pthread_mutex_lock(&b->engine->mutex);
-    busy = csc_lane_queue_is_busy(&b->engine->lanes[0]);
+    busy = csc_lane_queue_is_busy_locked(&b->engine->lanes[0]);
     pthread_mutex_unlock(&b->engine->mutex);
     return !busy;
 }

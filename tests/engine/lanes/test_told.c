@@ -142,7 +142,7 @@ static void
 stay(crossing *c)
 {
     pthread_mutex_lock(&c->engine->mutex);
-    csc_wakeup_house(c->engine);
+    csc_wakeup_house_locked(c->engine);
     pthread_mutex_unlock(&c->engine->mutex);
     expect(stores_until(is_waiting, c));
 }
