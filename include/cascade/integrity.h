@@ -18,15 +18,26 @@
  *
  * WHAT IS NOT FOUND: a cascade that is deleted together with its seal, or
  * restored with it to what it was, and a message that is deleted. Nor is the
- * order of runs in their queues, which harms no record.
+ * order of runs in their queues, which harms no record. The first two are found
+ * by who keeps a counter outside.
+ *
+ * A COUNTER OUTSIDE
+ *   cascade_verify() tells of each cascade the number of its seal, which goes
+ *   up with each commit, and the seal (`counted` of its options). Who keeps
+ *   that where those who write the database cannot write shows it to a later
+ *   verification (`known`), which finds what is gone since, what has a lower
+ *   number, and what has another seal of the same number. That a cascade was
+ *   deleted by a command, or by retention, is told too: no row is left that
+ *   would say so. What is put back and has gone on beyond its number by then is
+ *   not found, nor one that was deleted before it was counted.
  *
  * THE STORE'S OWN ROW
  *   The first handle with integrity writes down the mode in the database, if no
  *   cascade is there yet. From then on each handle that looks at the schema has
  *   to have the same mode, and the keys. Handles that were open before are not
  *   asked: close all of them first. Whatever is written by a handle without
- *   integrity, by an older release or by the SQL functions of PostgreSQL has no
- *   seal, and does not run.
+ *   integrity, or by an older release, has no seal, and does not run. The SQL
+ *   functions of PostgreSQL refuse where there is a mode.
  *
  *     options   in the database   cascade_store_open()
  *     NONE      nothing           as ever
@@ -80,6 +91,23 @@ typedef enum cascade_integrity_begin {
     CASCADE_INTEGRITY_BEGIN_EMPTY = 0, /* those without cascades */
     CASCADE_INTEGRITY_BEGIN_NEVER      /* none: for who only looks */
 } cascade_integrity_begin;
+
+/* What is counted of a cascade. */
+typedef struct cascade_seal_count {
+    cascade_uuid id;
+    int64_t number;   /* of its seal */
+    const char *seal; /* 1-255 bytes without blanks */
+} cascade_seal_count;
+
+/* Receives it, by ascending id; valid during the call. Return false to end the
+ * call, which then returns CASCADE_ERR_STOPPED. */
+typedef bool (*cascade_counted_fn)(void *context,
+                                   const cascade_seal_count *count);
+/* Gives the next that was received earlier, in the same order; what it points
+ * at may go at the next call. CASCADE_ERR_NOT_FOUND: there are no more. Any
+ * other error ends the call, with that error. */
+typedef cascade_err (*cascade_known_fn)(void *context,
+                                        cascade_seal_count *count);
 
 /* For cascade_store_options. */
 struct cascade_integrity {

@@ -32,6 +32,7 @@
 #define CASCADE_MANAGE_H
 
 #include "cascade/cascade.h"
+#include "cascade/integrity.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -455,8 +456,10 @@ typedef struct cascade_check_options {
     const cascade_uuid *id;     /* only this one; NULL: all */
     cascade_finding_fn finding; /* NULL: only count */
     cascade_progress_fn progress;
-    void *context; /* of both */
+    void *context; /* of all */
     bool dry_run;  /* adopt: tell what it would change, and change nothing */
+    cascade_counted_fn counted; /* verify all, in a store with integrity: */
+    cascade_known_fn known;     /* see there; NULL: none */
 } cascade_check_options;
 
 typedef struct cascade_check_report {
@@ -471,15 +474,16 @@ typedef struct cascade_check_report {
                            not all can be judged */
     int64_t unreadable; /* adopt: cascades left as they are, as their rows
                            cannot be read */
+    int64_t compared;   /* verify: counts that were known */
 } cascade_check_report;
 
 /* Checks each invariant that the tables have to satisfy and tells each
  * violation, of one cascade up to 100 of them; changes nothing. A row that
  * cannot be read is one, and the others are judged all the same. In a store
  * with integrity (integrity.h) so is a cascade or a message that has not the
- * seal of what is there, and a seal without its cascade. Bounded in memory,
- * however many rows there are. Cascades that are written meanwhile are looked
- * at again before anything is told of them. */
+ * seal of what is there, a seal without its cascade, and what is less than was
+ * counted. Bounded in memory, however many rows there are. Cascades that are
+ * written meanwhile are looked at again before anything is told of them. */
 CASCADE_API cascade_err cascade_verify(cascade_store *store,
                                        const cascade_check_options *options,
                                        cascade_check_report *report);

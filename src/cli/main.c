@@ -7,6 +7,7 @@
  *   command   the table: what the command line may say
  *   settings  reads a command line by it
  *   keys      the integrity of the store, and its secrets
+ *   counter   what `verify` writes down, and compares with
  *   session   store and output of one run
  *   which     the cascades that are meant: ids, a key, filters
  *   out, table, text, moment      how things are written

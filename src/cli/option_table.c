@@ -152,6 +152,15 @@ const struct option_spec option_table[OPTION_COUNT] = {
     [OPTION_DRY_RUN] = {"dry-run", KIND_FLAG, NULL,
                         "change nothing; tell what would be changed, and why",
                         0, 0},
+    [OPTION_COUNTER] = {"counter", KIND_TEXT, "FILE",
+                        "write the number and the seal of each cascade to "
+                        "FILE, which must not be there; keep it where those "
+                        "who write the database cannot",
+                        0, 0},
+    [OPTION_AGAINST] = {"against", KIND_TEXT, "FILE",
+                        "also find what is gone, or was put back to what it "
+                        "was, since --counter has written FILE",
+                        0, 0},
     [OPTION_COMPLETED] = {"completed", KIND_DURATION, "AGE",
                           "those that completed, and were written last at "
                           "least that long ago",

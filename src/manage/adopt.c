@@ -716,6 +716,11 @@ cascade_adopt(cascade_store *store, const cascade_check_options *options,
     a->report = &made;
     err = csc_check_options("check options", options, &a->options,
                             sizeof(a->options));
+    if (err == CASCADE_OK &&
+        (a->options.counted != NULL || a->options.known != NULL))
+        err = csc_fail(CASCADE_ERR_INVALID,
+                       "adopt: `counted` and `known` are for verify; leave "
+                       "them out");
     if (err == CASCADE_OK)
         err = csc_store_refuse_within(store, "cascade_adopt()");
     if (err == CASCADE_OK)

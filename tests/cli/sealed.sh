@@ -62,6 +62,34 @@ t verify --secrets "$work/both" --json
 change server
 t explain "$(id 2)" --secrets "$work/both" --json
 
+# ---- A counter outside ----
+t verify --counter "$work/counter" --secrets "$work/both"
+[ "$(ls -l "$work/counter" | cut -c1-10)" = -rw------- ]
+sed 's/ [hc]1:.*/ SEAL/' "$work/counter" >>"$work/noted"
+t verify --counter "$work/counter" --secrets "$work/both"
+t start order --id "$(id 5)" --secrets "$work/both"
+t verify --against "$work/counter" --secrets "$work/both"
+t verify "$(id 2)" --against "$work/counter" --secrets "$work/both"
+sed 's/ 1 h1/ 3 h1/' "$work/counter" >"$work/higher"
+t verify --against "$work/higher" --counter "$work/next" \
+    --secrets "$work/both"
+t delete "$(id 2)" --yes --wait --secrets "$work/both"
+t verify --against "$work/counter" --secrets "$work/both"
+t verify --against "$work/next" --json --secrets "$work/both"
+# What is none, or not whole.
+for edit in '1d' '$d' '1s/1$/2/' '2s/ / x/' '2s/ 1 / 0 /' '2s/-.*//' \
+    '$s/3/4/' '$a more' '2{h;d};3{G}' 's/h1:.*/h1:/;2s/$/'"$first$first"'/' \
+    "2s/\$/$(printf '%0400d' 0)/"; do
+    sed "$edit" "$work/next" >"$work/edited"
+    t verify --against "$work/edited" --secrets "$work/both"
+done
+t verify --against "$work/missing" --secrets "$work/both"
+t verify --counter "$work/missing/file" --secrets "$work/both"
+t verify --against "$work/missing" --counter "$work/unmade" \
+    --secrets "$work/both"
+[ ! -e "$work/unmade" ]
+t start order --id "$(id 2)" --integrity hmac --secrets "$work/both"
+
 # ---- From the environment ----
 export CASCADE_SECRETS="first:$first other:$other"
 t verify
@@ -106,6 +134,9 @@ migrates --integrity none
 t start order --id "$(id 4)"
 migrates --secrets "$work/keys"
 t verify
+t verify --counter "$work/unsealed"
+t verify --against "$work/next"
+[ ! -e "$work/unsealed" ]
 
 # No secret is in what was written.
 ! sed 's/--secrets .*//' "$work/noted" | grep -qiF -e "$first" -e "$other" ||

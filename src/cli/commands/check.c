@@ -5,6 +5,7 @@
  * empty where all is well.
  */
 #include "ask.h"
+#include "counter.h"
 #include "interrupt.h"
 #include "which.h"
 
@@ -19,6 +20,7 @@ typedef cascade_err (*check_fn)(cascade_store *store,
 struct findings {
     struct out *out;
     cascade_err err;
+    struct counter counter;
 };
 
 /* That of a cascade may be what cannot be read. */
@@ -69,10 +71,25 @@ put_progress(void *context, const cascade_progress *progress)
     return ask_progress(NULL, progress);
 }
 
-static cascade_err
-put_report(struct out *out, const cascade_check_report *report, bool adopts,
-           bool dry)
+static bool
+put_count(void *context, const cascade_seal_count *count)
 {
+    return counter_put(&((struct findings *)context)->counter, count);
+}
+
+static cascade_err
+next_count(void *context, cascade_seal_count *count)
+{
+    return counter_next(&((struct findings *)context)->counter, count);
+}
+
+static cascade_err
+put_report(struct session *session, const cascade_check_report *report,
+           bool adopts)
+{
+    struct out *out = &session->out;
+    bool dry = settings_has(session->settings, OPTION_DRY_RUN);
+    bool compares = settings_has(session->settings, OPTION_AGAINST);
     struct object object;
 
     if (!out->json) {
@@ -89,6 +106,9 @@ put_report(struct out *out, const cascade_check_report *report, bool adopts,
                     report->unknown, report->unreadable);
         else if (report->unknown > 0)
             fprintf(stderr, ", %" PRId64 " not judged whole", report->unknown);
+        if (compares)
+            fprintf(stderr, ", %" PRId64 " compared with the counter",
+                    report->compared);
         fputc('\n', stderr);
         return CASCADE_OK;
     }
@@ -101,11 +121,31 @@ put_report(struct out *out, const cascade_check_report *report, bool adopts,
     if (adopts)
         object_number(&object, "repaired", report->repaired);
     object_number(&object, "unknown", report->unknown);
+    if (compares)
+        object_number(&object, "compared", report->compared);
     if (adopts) {
         object_number(&object, "unreadable", report->unreadable);
         object_bool(&object, "dry_run", dry);
     }
     return out_object(out, &object);
+}
+
+/* Once all is open. */
+static int
+call_check(struct session *session, check_fn call,
+           const cascade_check_options *options, cascade_check_report *report,
+           struct findings *findings)
+{
+    struct counter *counter = &findings->counter;
+
+    interrupt_hold();
+    cascade_err err = call(session->store, options, report);
+    ask_progress_end();
+    int code = counter_close(counter, err == CASCADE_OK);
+    if (code != EXIT_DONE || err == CASCADE_OK)
+        return code;
+    return findings->err != CASCADE_OK ? (int)exit_of(findings->err)
+                                       : session_fail(NULL, err);
 }
 
 static int
@@ -127,16 +167,18 @@ check(struct session *session, check_fn call, cascade_check_report *report,
         code = which_one(session, &id, NULL);
         options.id = &id;
     }
+    if (code == EXIT_DONE)
+        code = counter_open(session->settings, &findings.counter);
+    if (code != EXIT_DONE) {
+        (void)counter_close(&findings.counter, false);
+        return code;
+    }
+    options.counted = findings.counter.out != NULL ? put_count : NULL;
+    options.known = findings.counter.in != NULL ? next_count : NULL;
+    code = call_check(session, call, &options, report, &findings);
     if (code != EXIT_DONE)
         return code;
-    interrupt_hold();
-    cascade_err err = call(session->store, &options, report);
-    ask_progress_end();
-    if (err != CASCADE_OK)
-        return findings.err != CASCADE_OK ? (int)exit_of(findings.err)
-                                          : session_fail(NULL, err);
-    return session_end(
-        NULL, put_report(&session->out, report, adopts, options.dry_run));
+    return session_end(NULL, put_report(session, report, adopts));
 }
 
 int

@@ -28,7 +28,7 @@ _cascade()
     stats) words="--store --schema --pooler --integrity --secrets --json --help" ;;
     migrate) words="--check --store --schema --pooler --integrity --secrets --json --help" ;;
     adopt) words="--dry-run --store --schema --pooler --integrity --secrets --json --help" ;;
-    verify) words="--store --schema --pooler --integrity --secrets --json --help" ;;
+    verify) words="--counter --against --store --schema --pooler --integrity --secrets --json --help" ;;
     purge) words="--completed --failed --yes --store --schema --pooler --integrity --secrets --json --help" ;;
     export) words="--key --user --tokens --store --schema --pooler --integrity --secrets --json --help" ;;
     import) words="--new-ids --queue --store --schema --pooler --integrity --secrets --json --help" ;;

@@ -130,8 +130,11 @@ const struct command command_table[] = {
     {"verify", "[ID]", 0, 1, "check what the tables have to satisfy",
      "Changes nothing. Of cascades that another program began, or has written "
      "to, not all can be judged: how many they are is told, as not judged "
-     "whole. The exit code is 7 when something was found.",
-     NOTHING, STORE_CHECK, run_verify},
+     "whole. The exit code is 7 when something was found. Where cascades are "
+     "sealed, so is what has not its seal; what was deleted or put back with "
+     "it is found against a counter that was written before. A counter is of "
+     "all, so there is no ID with it.",
+     LIST(OPTION_COUNTER, OPTION_AGAINST), STORE_CHECK, run_verify},
     {"purge", "", 0, 0, "delete cascades that ended long ago",
      "At least one of both ages is needed. Asks first.",
      LIST(OPTION_COMPLETED, OPTION_FAILED, OPTION_YES), STORE_CHECK, run_purge},

@@ -84,7 +84,10 @@
       "run before it, to no other of its number, and to those of its root")    \
     X(SEAL, "V18 seal",                                                        \
       "in a store with integrity each cascade has the seal of its rows, and "  \
-      "each message that of its sender")
+      "each message that of its sender")                                       \
+    X(COUNTER, "V19 counter",                                                  \
+      "each cascade that was counted is there, with that seal or one of a "    \
+      "higher number")
 
 #define CSC_AUDIT_ENUM(name, label, text) CSC_AUDIT_##name,
 

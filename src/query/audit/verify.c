@@ -15,9 +15,10 @@
  *
  * So what a page of the list and a load show of different moments is never told
  * as a violation. A row of a cascade, or of its run, that cannot be read is
- * told behind its page, and keeps no other from being judged. Memory: a page of
- * the list, and what an audit keeps of the executions of one group, or of one
- * cascade.
+ * told behind its page, and keeps no other from being judged. Behind them: what
+ * no cascade leads to, seals without cascades, a counter outside. Memory: a
+ * page of the list, and what an audit keeps of the executions of one group, or
+ * of one cascade.
  */
 #include "cascade/manage.h"
 
@@ -34,6 +35,7 @@
 #include "query/audit/audit.h"
 #include "query/audit/audit_read.h"
 #include "query/audit/audit_seal.h"
+#include "query/audit/counter.h"
 #include "query/audit/faults.h"
 #include "query/audit/seals.h"
 #include "query/audit/strays.h"
@@ -328,6 +330,58 @@ verify_seals(verifier *v)
 }
 
 static cascade_err
+tell_counter(void *context, const cascade_uuid *id, const char *text)
+{
+    return tell_fault(context, CSC_AUDIT_COUNTER, id, text);
+}
+
+/* Behind the seals: those that do not hold are told. */
+static cascade_err
+verify_counter(verifier *v)
+{
+    csc_counter counter = {.counted = v->options.counted,
+                           .known = v->options.known,
+                           .context = v->options.context,
+                           .tell = tell_counter,
+                           .tell_context = v};
+    cascade_err err = CASCADE_OK;
+
+    if (counter.counted == NULL && counter.known == NULL)
+        return CASCADE_OK;
+    err = csc_counter_walk(v->store, &counter);
+    v->report->compared = counter.compared;
+    return err;
+}
+
+static cascade_err
+check_counter(const verifier *v)
+{
+    if (v->options.counted == NULL && v->options.known == NULL)
+        return CASCADE_OK;
+    if (v->options.id != NULL)
+        return csc_fail(CASCADE_ERR_INVALID,
+                        "verify: a counter is of all cascades; leave out the "
+                        "id");
+    if (v->store->ring == NULL)
+        return csc_fail(CASCADE_ERR_UNSUPPORTED,
+                        "verify: a counter is of seals, and this store has no "
+                        "integrity");
+    return CASCADE_OK;
+}
+
+static cascade_err
+verify_whole(verifier *v)
+{
+    cascade_err err = verify_all(v);
+
+    if (err == CASCADE_OK)
+        err = verify_strays(v);
+    if (err == CASCADE_OK)
+        err = verify_seals(v);
+    return err == CASCADE_OK ? verify_counter(v) : err;
+}
+
+static cascade_err
 verify_one(verifier *v)
 {
     char text[CASCADE_UUID_TEXT_SIZE];
@@ -367,11 +421,9 @@ cascade_verify(cascade_store *store, const cascade_check_options *options,
     if (err == CASCADE_OK)
         err = csc_store_refuse_within(store, "cascade_verify()");
     if (err == CASCADE_OK)
-        err = v->options.id != NULL ? verify_one(v) : verify_all(v);
-    if (err == CASCADE_OK && v->options.id == NULL)
-        err = verify_strays(v);
-    if (err == CASCADE_OK && v->options.id == NULL)
-        err = verify_seals(v);
+        err = check_counter(v);
+    if (err == CASCADE_OK)
+        err = v->options.id != NULL ? verify_one(v) : verify_whole(v);
     csc_audit_fini(&v->alone);
     csc_faults_fini(&v->faults);
     csc_mem_free(v);
