@@ -102,7 +102,7 @@ JOIN pg_namespace AS n ON n.oid = p.pronamespace AND n.nspname = :'schema'
 JOIN pg_roles AS r ON r.oid = p.proowner AND r.rolname = :'owner'
 WHERE p.proname IN ('cascade_start', 'cascade_signal', 'cascade_start_run',
     'cascade_next_run', 'cascade_is_there', 'cascade_root_run',
-    'cascade_last_run', 'cascade_is_known',
+    'cascade_last_run', 'cascade_is_known', 'cascade_check_sealed',
     'cascade_key_id', 'cascade_random_id', 'cascade_check_name',
     'cascade_check_text', 'cascade_check_payload', 'cascade_wake')
 \gexec

@@ -67,6 +67,8 @@ if(CASCADE_POSTGRES)
         postgres/postgres_fixture.c postgres/postgres_app.c NEEDS server)
     cascade_test(store_postgres_functions postgres/test_postgres_functions.c
         postgres/postgres_fixture.c NEEDS server)
+    cascade_test(store_postgres_sealed postgres/test_postgres_sealed.c
+        postgres/postgres_fixture.c NEEDS server)
     cascade_test(store_postgres_held postgres/test_postgres_held.c
         postgres/postgres_fixture.c postgres/postgres_proxy.c NEEDS server)
 endif()

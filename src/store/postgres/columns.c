@@ -153,6 +153,7 @@ static const char *const functions[] = {
     "cascade_check_name(text, text)",
     "cascade_check_text(text, text)",
     "cascade_check_payload(text, jsonb)",
+    "cascade_check_sealed(text)",
 };
 
 /* ---- Columns ------------------------------------------------------------- */
@@ -356,8 +357,9 @@ tell_others(const PGresult *result)
     return csc_fail(CASCADE_ERR_SCHEMA,
                     "function %s is missing, although cascade_schema tells "
                     "that it was made: run 005_functions.sql, then "
-                    "006_erasures.sql and 008_links.sql, of sql/postgres once "
-                    "more, with the schema first in the search_path",
+                    "006_erasures.sql, 008_links.sql and 011_sealed.sql, of "
+                    "sql/postgres once more, with the schema first in the "
+                    "search_path",
                     PQgetvalue(result, 0, 1));
 }
 

@@ -263,6 +263,7 @@ miss_function(pg_test *test, const char *name)
     pg_sql(test, "%s", csc_migrations_postgres[4].sql);
     pg_sql(test, "%s", csc_migrations_postgres[5].sql);
     pg_sql(test, "%s", csc_migrations_postgres[7].sql);
+    pg_sql(test, "%s", csc_migrations_postgres[10].sql);
     assert_ok(pg_try_open(test, NULL, CASCADE_MIGRATE_CHECK));
 }
 
