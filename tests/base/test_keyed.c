@@ -22,6 +22,8 @@ static void
 check_hmac(const void *secret, size_t secret_len, const void *text, size_t len,
            const char *expected)
 {
+    static const csc_hmac wiped;
+
     for (size_t piece = 1; piece <= len; piece++) {
         csc_hmac_key key;
         csc_hmac hmac;
@@ -34,6 +36,7 @@ check_hmac(const void *secret, size_t secret_len, const void *text, size_t len,
             csc_hmac_add(&hmac, (const char *)text + at,
                          len - at < piece ? len - at : piece);
         csc_hmac_end(&hmac, tag);
+        assert_memory_equal(&hmac, &wiped, sizeof(hmac));
         format(tag, sizeof(tag), found);
         assert_string_equal(found, expected);
         csc_hmac_key_fini(&key);

@@ -45,6 +45,7 @@ csc_hmac_key_init(csc_hmac_key *key, const void *secret, size_t len)
         csc_sha256_init(&hash);
         csc_sha256_add(&hash, secret, len);
         csc_sha256_end(&hash, padded);
+        wipe(&hash, sizeof(hash));
     } else if (len > 0) {
         memcpy(padded, secret, len);
     }
@@ -81,6 +82,8 @@ csc_hmac_end(csc_hmac *hmac, unsigned char tag[CSC_HMAC_SIZE])
     hmac->hash = hmac->key->outer;
     csc_sha256_add(&hmac->hash, digest, sizeof(digest));
     csc_sha256_end(&hmac->hash, tag);
+    wipe(digest, sizeof(digest));
+    wipe(hmac, sizeof(*hmac));
 }
 
 bool
