@@ -268,6 +268,13 @@ csc_seal_init(csc_seal *seal, const csc_seal_key *key, const cascade_uuid *id)
     csc_map_init(&seal->open);
 }
 
+size_t
+csc_seal_bytes(const csc_seal *seal)
+{
+    return seal->open.room * sizeof(seal->open.slots[0]) +
+           seal->open.count * sizeof(csc_seal_live);
+}
+
 void
 csc_seal_keep(csc_seal_kept *kept, const cascade_seal_row *row)
 {

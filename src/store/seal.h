@@ -140,6 +140,9 @@ void csc_seal_init(csc_seal *seal, const csc_seal_key *key,
                    const cascade_uuid *id);
 void csc_seal_fini(csc_seal *seal);
 
+/* What it has of the heap; of what is RUNNING, so it moves with the state. */
+size_t csc_seal_bytes(const csc_seal *seal);
+
 void csc_seal_keep(csc_seal_kept *kept, const cascade_seal_row *row);
 
 /* Rows as they are in the tables: executions in any order, events in that of a

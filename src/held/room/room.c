@@ -59,6 +59,7 @@
 #include "held/room/reload.h"
 #include "held/room/suspect.h"
 #include "held/run/run.h"
+#include "held/run/sealing.h"
 #include "held/wakeup.h"
 #include "state/state.h"
 
@@ -165,7 +166,8 @@ csc_room_give_place(cascade_engine *engine, const csc_run *run)
 void
 csc_room_count(cascade_engine *engine, csc_run *run)
 {
-    size_t bytes = sizeof(*run) + csc_state_bytes(&run->state);
+    size_t bytes =
+        sizeof(*run) + csc_state_bytes(&run->state) + csc_sealing_bytes(run);
     bool was_full = csc_room_is_full(engine);
     bool was_large = run->large;
 

@@ -41,6 +41,14 @@ csc_sealing_part(const cascade_engine *engine)
     return engine->store->ring != NULL ? CASCADE_LOAD_SEALS : 0;
 }
 
+size_t
+csc_sealing_bytes(const csc_run *run)
+{
+    return run->sealing != NULL
+               ? sizeof(*run->sealing) + csc_seal_bytes(&run->sealing->seal)
+               : 0;
+}
+
 /* ---- Loading ------------------------------------------------------------- */
 
 static cascade_err

@@ -39,6 +39,9 @@ cascade_err csc_sealing_take_event(csc_run *run, const cascade_event_row *row);
 cascade_err csc_sealing_check(csc_run *run);
 void csc_sealing_fini(csc_run *run);
 
+/* What the seal takes in memory: counted with the state (room.h). */
+size_t csc_sealing_bytes(const csc_run *run);
+
 /* CASCADE_LOAD_SEALS where the store has seals, else 0. */
 unsigned csc_sealing_part(const cascade_engine *engine);
 

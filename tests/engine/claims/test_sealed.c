@@ -4,6 +4,8 @@
  * at when the last handle of a test is closed; and of what somebody has
  * changed, nothing goes on.
  */
+#include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +13,9 @@
 #include "base/uuid.h"
 #include "engine/support/mix.h"
 #include "engine/support/play.h"
+#include "held/engine_state.h"
+#include "state/state.h"
+#include "store/seal.h"
 #include "store/store.h"
 #include "support/sealed.h"
 
@@ -151,6 +156,56 @@ a_forged_message_is_not_received(test_db *db)
     play_end(&p);
 }
 
+/* ---- What is counted ----------------------------------------------------- */
+
+#define LEAVES 200
+#define LATER_MS (INT64_C(3600) * 1000)
+
+static cascade_err
+spawn_and_await(cascade_node *node, void *user)
+{
+    static const cascade_spawn_options later = {.size = sizeof(later),
+                                                .delay_ms = LATER_MS};
+    cascade_err err = CASCADE_OK;
+
+    (void)user;
+    for (int i = 0; i < LEAVES && err == CASCADE_OK; i++)
+        err = cascade_node_spawn(node, "leaf", NULL, &later);
+    return err;
+}
+
+/* What the engine counts of a cascade with so many executions that wait. */
+static size_t
+count_bytes(test_db *db)
+{
+    play p = {.nodes = {{"spreads", spawn_and_await}},
+              .park_after_ms = 2 * LATER_MS};
+    size_t bytes = 0;
+
+    play_begin(&p, db, CASCADE_MODE_THREADS, "spreads");
+    play_until(&p, "leaf", CASCADE_EXECUTION_RUNNING, LEAVES);
+    while (bytes < LEAVES * sizeof(csc_exec)) {
+        pthread_mutex_lock(&p.engine->mutex);
+        bytes = p.engine->room.small_bytes + p.engine->room.large_bytes;
+        pthread_mutex_unlock(&p.engine->mutex);
+        sched_yield();
+    }
+    play_end(&p);
+    return bytes;
+}
+
+static void
+what_a_seal_keeps_of_a_cascade_is_counted(test_db *db)
+{
+    size_t sealed = count_bytes(db);
+    size_t plain = 0;
+
+    (void)unsetenv("CASCADE_TEST_SEALED");
+    plain = count_bytes(db);
+    (void)setenv("CASCADE_TEST_SEALED", "hmac", 1);
+    assert_true(sealed >= plain + LEAVES * sizeof(csc_seal_live));
+}
+
 int
 main(int argc, char **argv)
 {
@@ -169,6 +224,8 @@ main(int argc, char **argv)
          STORES_FILES},
         {"a_forged_message_is_not_received", a_forged_message_is_not_received,
          STORES_FILES},
+        {"what_a_seal_keeps_of_a_cascade_is_counted",
+         what_a_seal_keeps_of_a_cascade_is_counted, STORES_MEMORY},
     };
 
     (void)setenv("CASCADE_TEST_SEALED", "hmac", 1);
