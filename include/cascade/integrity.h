@@ -31,6 +31,13 @@
  *   would say so. What is put back and has gone on beyond its number by then is
  *   not found, nor one that was deleted before it was counted.
  *
+ * ANOTHER KEY
+ *   What an engine has loaded goes on with the key that its seal had; what
+ *   begins is sealed with key number 0. To go over to another key: give it as
+ *   number 0, and the old one behind it, to all engines, one after another;
+ *   then call cascade_seal_renew() until nothing is left, and leave the old one
+ *   out.
+ *
  * THE STORE'S OWN ROW
  *   The first handle with integrity writes down the mode in the database, if no
  *   cascade is there yet. From then on each handle that looks at the schema has
@@ -44,8 +51,8 @@
  *     NONE      a mode            CASCADE_ERR_INVALID; with
  *                                 CASCADE_MIGRATE_NEVER it is not looked for
  *     a mode    nothing           enters it; CASCADE_ERR_INVALID where there
- *                                 are cascades without seals, or `begin` is
- *                                 NEVER
+ *                                 are cascades without seals (but `begin` is
+ *                                 ANY), or `begin` is NEVER
  *     a mode    the same          compares the key
  *     a mode    another           CASCADE_ERR_INVALID
  */
@@ -89,7 +96,10 @@ typedef cascade_err (*cascade_secret_fn)(void *context, size_t number,
 /* Which databases without a mode a handle may enter its own in. */
 typedef enum cascade_integrity_begin {
     CASCADE_INTEGRITY_BEGIN_EMPTY = 0, /* those without cascades */
-    CASCADE_INTEGRITY_BEGIN_NEVER      /* none: for who only looks */
+    CASCADE_INTEGRITY_BEGIN_NEVER,     /* none: for who only looks */
+    CASCADE_INTEGRITY_BEGIN_ANY        /* all; those that are there have no
+                                          seals, and are set aside until
+                                          cascade_seal_renew() makes some */
 } cascade_integrity_begin;
 
 /* What is counted of a cascade. */

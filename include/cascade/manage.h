@@ -460,6 +460,7 @@ typedef struct cascade_check_options {
     bool dry_run;  /* adopt: tell what it would change, and change nothing */
     cascade_counted_fn counted; /* verify all, in a store with integrity: */
     cascade_known_fn known;     /* see there; NULL: none */
+    bool trust; /* seal_renew: takes what is there for what was written */
 } cascade_check_options;
 
 typedef struct cascade_check_report {
@@ -475,6 +476,9 @@ typedef struct cascade_check_report {
     int64_t unreadable; /* adopt: cascades left as they are, as their rows
                            cannot be read */
     int64_t compared;   /* verify: counts that were known */
+    int64_t left;       /* seal_renew: cascades that engines have, with seals
+                           by another key than the first */
+    int64_t messages;   /* seal_renew: messages with such */
 } cascade_check_report;
 
 /* Checks each invariant that the tables have to satisfy and tells each
@@ -503,6 +507,22 @@ CASCADE_API cascade_err cascade_verify(cascade_store *store,
 CASCADE_API cascade_err cascade_adopt(cascade_store *store,
                                       const cascade_check_options *options,
                                       cascade_check_report *report);
+
+/* Seals each cascade with the first key of the store that is not sealed with
+ * it, in a store with integrity: CASCADE_ERR_UNSUPPORTED elsewhere. Its rows
+ * are read and compared with the old seal first; what does not fit is a
+ * finding, and left as it is. With `trust` that is sealed as it stands: after
+ * somebody has looked at it, or where a database that has cascades gets
+ * integrity (CASCADE_INTEGRITY_BEGIN_ANY); messages are not. Cascades that
+ * engines have are left, as these seal them with the key that they have: call
+ * it again. When nothing is left, not even a message, of all cascades, the
+ * store's own row is sealed with that key, and the other keys may go. May be
+ * ended and begun again at any time: each cascade is sealed by itself. Bounded
+ * in memory by one page of cascades, and what is known of one. `repaired`
+ * counts those that were sealed; with `dry_run` nothing is written. */
+CASCADE_API cascade_err cascade_seal_renew(cascade_store *store,
+                                           const cascade_check_options *options,
+                                           cascade_check_report *report);
 
 /* ---- Retention ---------------------------------------------------------- */
 

@@ -35,7 +35,7 @@ check_given(const cascade_integrity *integrity)
                         "cascade_integrity_mode",
                         (int)integrity->mode);
     if (integrity->begin < CASCADE_INTEGRITY_BEGIN_EMPTY ||
-        integrity->begin > CASCADE_INTEGRITY_BEGIN_NEVER)
+        integrity->begin > CASCADE_INTEGRITY_BEGIN_ANY)
         return csc_fail(CASCADE_ERR_INVALID,
                         "integrity: begin is %d; give one of "
                         "cascade_integrity_begin",
@@ -185,20 +185,23 @@ check_empty(cascade_store *store)
                     "it had integrity, that row was deleted");
 }
 
-/* Whoever else enters one at the same time may be first. */
+/* Whoever else enters one at the same time may be first. `was`: NULL, or the
+ * one that is there. */
 static cascade_err
-put_own(cascade_store *store, const csc_seal_next *next)
+put_own(cascade_store *store, const csc_seal_next *next,
+        const cascade_seal_row *was)
 {
     const cascade_seal_row made = {
         .cascade_id = own_id, .number = next->number, .seal = next->text};
-    const cascade_reseal reseal = {.cascade_id = own_id, .now = &made};
+    const cascade_reseal reseal = {
+        .cascade_id = own_id, .was = was, .now = &made};
     bool done = false;
 
     return csc_move_seal(store, &reseal, 1, &done);
 }
 
 static cascade_err
-enter_own(cascade_store *store)
+enter_own(cascade_store *store, const cascade_seal_row *was)
 {
     static const cascade_row nothing = {.id = {{0}}};
     static const cascade_change none = {.cascade = {.id = {{0}}}};
@@ -208,9 +211,10 @@ enter_own(cascade_store *store)
     cascade_err err = CASCADE_OK;
 
     csc_seal_init(&seal, csc_ring_current(store->ring), &own_id);
+    seal.number = was != NULL ? was->number : 0;
     err = csc_seal_make(&seal, &nothing, &none, &arena, &next);
     if (err == CASCADE_OK)
-        err = put_own(store, &next);
+        err = put_own(store, &next, was);
     csc_seal_fini(&seal);
     csc_arena_fini(&arena);
     return err;
@@ -281,10 +285,10 @@ begin_sealing(cascade_store *store, cascade_integrity_begin begin,
                         "begin it first");
     err = csc_store_refuse_within(store,
                                   "opening the first store with integrity");
-    if (err == CASCADE_OK)
+    if (err == CASCADE_OK && begin != CASCADE_INTEGRITY_BEGIN_ANY)
         err = check_empty(store);
     if (err == CASCADE_OK)
-        err = enter_own(store);
+        err = enter_own(store, NULL);
     return err == CASCADE_OK ? read_own(store, own) : err;
 }
 
@@ -301,4 +305,22 @@ csc_integrity_enter(cascade_store *store, cascade_integrity_begin begin)
     if (!own.found)
         err = begin_sealing(store, begin, &own);
     return err == CASCADE_OK ? check_own(store, &own) : err;
+}
+
+cascade_err
+csc_integrity_renew(cascade_store *store)
+{
+    csc_seal_kept own;
+    cascade_seal_row was = {.cascade_id = own_id, .seal = own.text};
+    const csc_seal_key *key = NULL;
+    cascade_err err = read_own(store, &own);
+
+    if (err == CASCADE_OK)
+        err = check_own(store, &own);
+    if (err == CASCADE_OK)
+        err = csc_ring_find(store->ring, own.text, &key);
+    if (err != CASCADE_OK || key == csc_ring_current(store->ring))
+        return err;
+    was.number = own.number;
+    return enter_own(store, &was);
 }

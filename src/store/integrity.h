@@ -38,4 +38,8 @@ cascade_integrity_begin csc_integrity_begin(const cascade_integrity *given);
 cascade_err csc_integrity_enter(cascade_store *store,
                                 cascade_integrity_begin begin);
 
+/* Seals the store's own row with the first key, where it has another. Whoever
+ * else does so at the same time may be first. */
+cascade_err csc_integrity_renew(cascade_store *store);
+
 #endif

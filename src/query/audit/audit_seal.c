@@ -4,10 +4,12 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/data/arena.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "cascade/cascade.h"
 #include "cascade/rows.h"
+#include "cascade/store.h"
 #include "query/audit/audit.h"
 #include "store/ring.h"
 #include "store/seal.h"
@@ -119,6 +121,35 @@ bool
 csc_audit_seal_is_broken(const csc_audit *audit)
 {
     return audit->seal != NULL && audit->seal->broken;
+}
+
+cascade_seal_row
+csc_audit_seal_kept(const csc_audit *audit)
+{
+    const csc_seal_kept *kept = &audit->seal->kept;
+
+    return (cascade_seal_row){.cascade_id = audit->row.id,
+                              .number = kept->number,
+                              .seal = kept->found ? kept->text : NULL};
+}
+
+cascade_err
+csc_audit_seal_renew(csc_audit *audit, csc_seal *fresh, csc_arena *arena,
+                     cascade_seal_row *made)
+{
+    const cascade_change none = {.cascade = {.id = audit->row.id}};
+    cascade_row row = audit->seal->row;
+    csc_seal_next next;
+    cascade_err err = CASCADE_OK;
+
+    row.user_id = audit->user_id;
+    fresh->number = audit->seal->kept.number;
+    err = csc_seal_make(fresh, &row, &none, arena, &next);
+    if (err != CASCADE_OK)
+        return err;
+    *made = (cascade_seal_row){
+        .cascade_id = audit->row.id, .number = next.number, .seal = next.text};
+    return CASCADE_OK;
 }
 
 bool

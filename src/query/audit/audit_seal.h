@@ -11,9 +11,11 @@
 
 #include <stdbool.h>
 
+#include "base/data/arena.h"
 #include "cascade/cascade.h"
 #include "cascade/rows.h"
 #include "store/ring.h"
+#include "store/seal.h"
 
 typedef struct csc_audit csc_audit;
 
@@ -33,6 +35,13 @@ void csc_audit_seal_compare(csc_audit *audit, const cascade_seal_row *row);
 void csc_audit_seal_end(csc_audit *audit);
 /* Whether the cascade has not the seal of what was shown. */
 bool csc_audit_seal_is_broken(const csc_audit *audit);
+/* The seal that was read: number 0 and no text where there is none. Valid until
+ * the audit ends. */
+cascade_seal_row csc_audit_seal_kept(const csc_audit *audit);
+/* What it becomes by the rows that were added to `fresh`: the next number, by
+ * the key of that. CASCADE_ERR_NO_MEMORY. */
+cascade_err csc_audit_seal_renew(csc_audit *audit, csc_seal *fresh,
+                                 csc_arena *arena, cascade_seal_row *made);
 /* Whether somebody wrote meanwhile. */
 bool csc_audit_seal_moved(const csc_audit *audit);
 void csc_audit_seal_fini(csc_audit *audit);

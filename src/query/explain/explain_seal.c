@@ -90,7 +90,9 @@ explain_broken(const csc_seal_facts *facts, cascade_explanation *out)
         csc_explain_say(out,
                         "its seal does not hold (%s): nothing of it runs, and "
                         "no command reaches it; put its rows back as they "
-                        "were, from a backup of the database",
+                        "were, from a backup, or, if they are right as they "
+                        "are, have them sealed so (`cascade reseal ID "
+                        "--trust`)",
                         facts->text);
 }
 
