@@ -59,6 +59,7 @@ enum option_id {
     OPTION_YES,
     OPTION_CHECK,
     OPTION_DRY_RUN,
+    OPTION_TRUST,
     OPTION_COUNTER,
     OPTION_AGAINST,
     OPTION_COMPLETED,
@@ -144,6 +145,7 @@ int run_stats(struct session *session);
 int run_migrate(struct session *session);
 int run_adopt(struct session *session);
 int run_verify(struct session *session);
+int run_reseal(struct session *session);
 int run_purge(struct session *session);
 int run_export(struct session *session);
 int run_import(struct session *session);

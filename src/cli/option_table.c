@@ -152,6 +152,10 @@ const struct option_spec option_table[OPTION_COUNT] = {
     [OPTION_DRY_RUN] = {"dry-run", KIND_FLAG, NULL,
                         "change nothing; tell what would be changed, and why",
                         0, 0},
+    [OPTION_TRUST] = {"trust", KIND_FLAG, NULL,
+                      "take what is there for what was written: what has no "
+                      "seal, or was changed, and you have looked at",
+                      0, 0},
     [OPTION_COUNTER] = {"counter", KIND_TEXT, "FILE",
                         "write the number and the seal of each cascade to "
                         "FILE, which must not be there; keep it where those "

@@ -154,7 +154,9 @@ session_begin_sealing(const struct session *session)
     int code = keys_read(session->settings, &keys);
 
     if (code == EXIT_DONE && keys.integrity.mode != CASCADE_INTEGRITY_NONE) {
-        keys.integrity.begin = CASCADE_INTEGRITY_BEGIN_EMPTY;
+        keys.integrity.begin = settings_has(session->settings, OPTION_TRUST)
+                                   ? CASCADE_INTEGRITY_BEGIN_ANY
+                                   : CASCADE_INTEGRITY_BEGIN_EMPTY;
         options.integrity = &keys.integrity;
         cascade_err err =
             cascade_store_open(find_url(session->settings), &options, &store);

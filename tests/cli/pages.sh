@@ -80,7 +80,7 @@ expect() {
     [ "$1" = "$2" ] || { echo "completion gives '$1', not '$2'" >&2; exit 1; }
 }
 
-expect "$(completes cascade re)" "rerun resume retry "
+expect "$(completes cascade re)" "rerun reseal resume retry "
 expect "$(completes cascade help ver)" "verify version "
 expect "$(completes cascade ps --st)" "--status --store "
 expect "$(completes cascade ps --status r)" "running "

@@ -138,6 +138,23 @@ t verify --counter "$work/unsealed"
 t verify --against "$work/next"
 [ ! -e "$work/unsealed" ]
 
+# ---- Another key, and trust ----
+migrates --trust --secrets "$work/keys"
+t verify --secrets "$work/keys"
+t reseal --secrets "$work/keys"
+t reseal --trust --secrets "$work/keys"
+t reseal --trust --yes --secrets "$work/keys"
+t verify --secrets "$work/keys"
+t reseal --secrets "$work/both" --dry-run --json
+t signal "$(id 4)" go --secrets "$work/keys"
+t reseal --secrets "$work/both"
+printf 'other:%s\n' "$other" >"$work/next"
+t verify --secrets "$work/next"
+t reseal "$(id 9)" --secrets "$work/both"
+t cancel "$(id 4)" --wait --secrets "$work/both"
+t reseal --secrets "$work/both"
+t verify --secrets "$work/next"
+
 # No secret is in what was written.
 ! sed 's/--secrets .*//' "$work/noted" | grep -qiF -e "$first" -e "$other" ||
     { echo "a secret is repeated" >&2; exit 1; }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * verify and adopt: each finding is a line, written as it comes; what was done
- * is told at the end, for people on standard error, so that standard output is
- * empty where all is well.
+ * verify, adopt and reseal: each finding is a line, written as it comes; what
+ * was done is told at the end, for people on standard error, so that standard
+ * output is empty where all is well.
  */
 #include "ask.h"
 #include "counter.h"
@@ -15,6 +15,9 @@
 typedef cascade_err (*check_fn)(cascade_store *store,
                                 const cascade_check_options *options,
                                 cascade_check_report *report);
+
+typedef cascade_err (*report_fn)(struct session *session,
+                                 const cascade_check_report *report);
 
 /* Where findings go, and whether that has failed. */
 struct findings {
@@ -130,6 +133,46 @@ put_report(struct session *session, const cascade_check_report *report,
     return out_object(out, &object);
 }
 
+static cascade_err
+put_verified(struct session *session, const cascade_check_report *report)
+{
+    return put_report(session, report, false);
+}
+
+static cascade_err
+put_adopted(struct session *session, const cascade_check_report *report)
+{
+    return put_report(session, report, true);
+}
+
+static cascade_err
+put_resealed(struct session *session, const cascade_check_report *report)
+{
+    bool dry = settings_has(session->settings, OPTION_DRY_RUN);
+    struct object object;
+
+    if (!session->out.json) {
+        fprintf(stderr,
+                "%" PRId64 " cascades, %" PRId64 " %s: %" PRId64
+                " found, %" PRId64 " left to engines, %" PRId64
+                " messages with another key\n",
+                report->cascades, report->repaired,
+                dry ? "would be sealed" : "sealed", report->findings,
+                report->left, report->messages);
+        return CASCADE_OK;
+    }
+    object_init(&object);
+    object_text(&object, "kind", "report");
+    object_number(&object, "cascades", report->cascades);
+    object_number(&object, "sealed", report->repaired);
+    object_number(&object, "findings", report->findings);
+    object_number(&object, "left", report->left);
+    object_number(&object, "messages", report->messages);
+    object_number(&object, "unreadable", report->unreadable);
+    object_bool(&object, "dry_run", dry);
+    return out_object(&session->out, &object);
+}
+
 /* Once all is open. */
 static int
 call_check(struct session *session, check_fn call,
@@ -150,7 +193,7 @@ call_check(struct session *session, check_fn call,
 
 static int
 check(struct session *session, check_fn call, cascade_check_report *report,
-      bool adopts)
+      report_fn put)
 {
     struct findings findings = {.out = &session->out};
     cascade_check_options options = {
@@ -159,6 +202,7 @@ check(struct session *session, check_fn call, cascade_check_report *report,
         .progress = put_progress,
         .context = &findings,
         .dry_run = settings_has(session->settings, OPTION_DRY_RUN),
+        .trust = settings_has(session->settings, OPTION_TRUST),
     };
     cascade_uuid id;
     int code = EXIT_DONE;
@@ -178,14 +222,14 @@ check(struct session *session, check_fn call, cascade_check_report *report,
     code = call_check(session, call, &options, report, &findings);
     if (code != EXIT_DONE)
         return code;
-    return session_end(NULL, put_report(session, report, adopts));
+    return session_end(NULL, put(session, report));
 }
 
 int
 run_verify(struct session *session)
 {
     cascade_check_report report = {.size = sizeof(report)};
-    int code = check(session, cascade_verify, &report, false);
+    int code = check(session, cascade_verify, &report, put_verified);
 
     return code == EXIT_DONE && report.findings > 0 ? EXIT_FINDINGS : code;
 }
@@ -194,7 +238,20 @@ int
 run_adopt(struct session *session)
 {
     cascade_check_report report = {.size = sizeof(report)};
-    int code = check(session, cascade_adopt, &report, true);
+    int code = check(session, cascade_adopt, &report, put_adopted);
 
     return code == EXIT_DONE && report.unreadable > 0 ? EXIT_FINDINGS : code;
+}
+
+int
+run_reseal(struct session *session)
+{
+    cascade_check_report report = {.size = sizeof(report)};
+    bool asks = settings_has(session->settings, OPTION_TRUST) &&
+                !settings_has(session->settings, OPTION_DRY_RUN);
+
+    if (asks && !ask(session, "Seal what is there as it stands?"))
+        return EXIT_REFUSED;
+    int code = check(session, cascade_seal_renew, &report, put_resealed);
+    return code == EXIT_DONE && report.findings > 0 ? EXIT_FINDINGS : code;
 }

@@ -6,7 +6,7 @@ _cascade()
     local before=${COMP_WORDS[COMP_CWORD - 1]}
 
     case $COMP_CWORD:${COMP_WORDS[1]} in
-    1:* | 2:help) words="ps show explain tail start signal complete cancel terminate pause resume retry rerun fork delete engines queues stats migrate adopt verify purge export import help version" ;;
+    1:* | 2:help) words="ps show explain tail start signal complete cancel terminate pause resume retry rerun fork delete engines queues stats migrate adopt verify reseal purge export import help version" ;;
     *) case ${COMP_WORDS[1]} in
     ps) words="--user --status --node --queue --older --after --limit --watch --store --schema --pooler --integrity --secrets --json --help" ;;
     show) words="--key --user --at --ui --payloads --tokens --store --schema --pooler --integrity --secrets --json --help" ;;
@@ -26,9 +26,10 @@ _cascade()
     engines) words="--store --schema --pooler --integrity --secrets --json --help" ;;
     queues) words="--store --schema --pooler --integrity --secrets --json --help" ;;
     stats) words="--store --schema --pooler --integrity --secrets --json --help" ;;
-    migrate) words="--check --store --schema --pooler --integrity --secrets --json --help" ;;
+    migrate) words="--check --trust --store --schema --pooler --integrity --secrets --json --help" ;;
     adopt) words="--dry-run --store --schema --pooler --integrity --secrets --json --help" ;;
     verify) words="--counter --against --store --schema --pooler --integrity --secrets --json --help" ;;
+    reseal) words="--dry-run --trust --yes --store --schema --pooler --integrity --secrets --json --help" ;;
     purge) words="--completed --failed --yes --store --schema --pooler --integrity --secrets --json --help" ;;
     export) words="--key --user --tokens --store --schema --pooler --integrity --secrets --json --help" ;;
     import) words="--new-ids --queue --store --schema --pooler --integrity --secrets --json --help" ;;

@@ -115,9 +115,11 @@ const struct command command_table[] = {
     {"migrate", "", 0, 0, "bring the schema to this version",
      "Creates the tables where there are none. No other command changes a "
      "schema. With --integrity, or keys, the cascades of a database that has "
-     "none yet are sealed from then on. With --check the exit code is 7 where "
+     "none yet are sealed from then on; with --trust also of one that has "
+     "some, of which none runs until `cascade reseal --trust`. With --check "
+     "the exit code is 7 where "
      "something is missing.",
-     LIST(OPTION_CHECK), STORE_NEVER, run_migrate},
+     LIST(OPTION_CHECK, OPTION_TRUST), STORE_NEVER, run_migrate},
     {"adopt", "[ID]", 0, 1, "take in cascades that have no run",
      "Those of a database that holds only the three tables: written by another "
      "program, or restored without the rest. Statuses change: what is RUNNING "
@@ -135,6 +137,14 @@ const struct command command_table[] = {
      "it is found against a counter that was written before. A counter is of "
      "all, so there is no ID with it.",
      LIST(OPTION_COUNTER, OPTION_AGAINST), STORE_CHECK, run_verify},
+    {"reseal", "[ID]", 0, 1, "seal cascades with the first key",
+     "Those that are sealed with another, to which the seal has to fit. What "
+     "an "
+     "engine has is left, since that goes on with the key it has: give all "
+     "engines the new key first, and repeat the command until nothing is left, "
+     "not even a message; then the old key may go. The exit code is 7 when a "
+     "seal does not fit. With --trust it asks first.",
+     LIST(OPTION_DRY_RUN, OPTION_TRUST, OPTION_YES), STORE_CHECK, run_reseal},
     {"purge", "", 0, 0, "delete cascades that ended long ago",
      "At least one of both ages is needed. Asks first.",
      LIST(OPTION_COMPLETED, OPTION_FAILED, OPTION_YES), STORE_CHECK, run_purge},
