@@ -119,11 +119,11 @@ file_load(void *self, const cascade_uuid *ids, size_t count, unsigned parts,
                                      CASCADE_LOAD_ENDS};
     file_store *f = self;
     cascade_uuid *sorted = calloc(count, sizeof(*sorted));
-    cascade_err err = file_begin_read(f);
+    cascade_err err = CASCADE_OK;
 
-    if (err == CASCADE_OK && sorted == NULL)
-        err = file_end_read(
-            f, cascade_store_fail(CASCADE_ERR_NO_MEMORY, "out of memory"));
+    if (sorted == NULL)
+        return cascade_store_fail(CASCADE_ERR_NO_MEMORY, "out of memory");
+    err = file_begin_read(f);
     if (err != CASCADE_OK) {
         free(sorted);
         return err;

@@ -116,49 +116,34 @@ typedef struct member {
     {                                              \
         NULL, #move, offsetof(tables, driver.move) \
     }
-#define SUB(table, move)                            \
-    {                                               \
-#table, #move, offsetof(tables, table.move) \
+#define CHAIN(move)                                  \
+    {                                                \
+        "chain", #move, offsetof(tables, chain.move) \
+    }
+#define MANAGE(move)                                   \
+    {                                                  \
+        "manage", #move, offsetof(tables, manage.move) \
+    }
+#define INTEGRITY(move)                                      \
+    {                                                        \
+        "integrity", #move, offsetof(tables, integrity.move) \
+    }
+#define NODE_TXN(move)                                     \
+    {                                                      \
+        "node_txn", #move, offsetof(tables, node_txn.move) \
     }
 
 static const member members[] = {
-    CORE(open),
-    CORE(migrate),
-    CORE(now),
-    CORE(attach),
-    CORE(renew),
-    CORE(detach),
-    CORE(engines),
-    CORE(remove),
-    CORE(claim),
-    CORE(load),
-    CORE(receive),
-    CORE(scan),
-    CORE(list),
-    CORE(commit),
-    CORE(submit),
-    CORE(settle),
-    CORE(wait),
-    CORE(wake),
-    CORE(close),
-    SUB(chain, key),
-    SUB(chain, find),
-    SUB(chain, link),
-    SUB(chain, sweep),
-    SUB(manage, pause),
-    SUB(manage, queues),
-    SUB(manage, totals),
-    SUB(manage, schema),
-    SUB(manage, repair),
-    SUB(manage, purge),
-    SUB(manage, erase),
-    SUB(manage, strays),
-    SUB(integrity, seal),
-    SUB(integrity, seals),
-    SUB(node_txn, native),
-    SUB(node_txn, begin),
-    SUB(node_txn, finish),
-    SUB(node_txn, abandon),
+    CORE(open),        CORE(migrate),    CORE(now),       CORE(attach),
+    CORE(renew),       CORE(detach),     CORE(engines),   CORE(remove),
+    CORE(claim),       CORE(load),       CORE(receive),   CORE(scan),
+    CORE(list),        CORE(commit),     CORE(submit),    CORE(settle),
+    CORE(wait),        CORE(wake),       CORE(close),     CHAIN(key),
+    CHAIN(find),       CHAIN(link),      CHAIN(sweep),    MANAGE(pause),
+    MANAGE(queues),    MANAGE(totals),   MANAGE(schema),  MANAGE(repair),
+    MANAGE(purge),     MANAGE(erase),    MANAGE(strays),  INTEGRITY(seal),
+    INTEGRITY(seals),  NODE_TXN(native), NODE_TXN(begin), NODE_TXN(finish),
+    NODE_TXN(abandon),
 };
 
 #define MEMBERS (sizeof(members) / sizeof(members[0]))
