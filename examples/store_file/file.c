@@ -60,7 +60,7 @@ file_lock(file_store *f)
     if (locked == 0)
         return CASCADE_OK;
     pthread_mutex_unlock(&f->mutex);
-    return cascade_store_fail(CASCADE_ERR_NOT_DONE,
+    return cascade_store_fail(CASCADE_ERR_UNAVAILABLE,
                               "%s.lock is held by another: %s", f->path,
                               strerror(errno));
 }
@@ -78,7 +78,7 @@ file_begin_read(file_store *f)
     cascade_err err = file_lock(f);
 
     if (err != CASCADE_OK)
-        return err == CASCADE_ERR_NOT_DONE ? CASCADE_ERR_UNAVAILABLE : err;
+        return err;
     err = state_read(&f->rows, f->path);
     if (err == CASCADE_OK && f->rows.version == 0)
         err = cascade_store_fail(CASCADE_ERR_SCHEMA, "there is no %s yet",
