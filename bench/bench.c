@@ -23,9 +23,22 @@ usage(const char *program)
 {
     fprintf(stderr,
             "usage: %s [--quick | --full] [--pg CONNINFO] [--dir FOLDER] "
-            "[--rounds N] [--count N] [--only NAME] [--deadline MS]\n",
+            "[--rounds N] [--count N] [--only NAME] [--deadline MS] "
+            "[--integrity none | checksum | hmac]\n",
             program);
     exit(2);
+}
+
+static cascade_integrity_mode
+read_mode(const char *program, const char *word)
+{
+    static const char *const words[] = {"none", "checksum", "hmac"};
+
+    for (int mode = CASCADE_INTEGRITY_NONE; mode <= CASCADE_INTEGRITY_HMAC;
+         mode++)
+        if (strcmp(words[mode], word) == 0)
+            return (cascade_integrity_mode)mode;
+    usage(program);
 }
 
 void
@@ -57,6 +70,8 @@ bench_init(bench *b, int argc, char **argv)
             b->only = value;
         else if (strcmp(argv[i], "--deadline") == 0)
             b->deadline_ms = strtol(value, NULL, 10);
+        else if (strcmp(argv[i], "--integrity") == 0)
+            b->integrity = read_mode(argv[0], value);
         else
             usage(argv[0]);
         i++;
@@ -387,12 +402,27 @@ bench_drop(const bench *b, bench_kind kind, const char *name)
         drop_schema(b, name);
 }
 
+static cascade_err
+give_secret(void *context, size_t number, cascade_secret *secret)
+{
+    (void)context;
+    if (number > 0)
+        return CASCADE_ERR_NOT_FOUND;
+    *secret = (cascade_secret){"bench", "a secret of the benchmarks", 26};
+    return CASCADE_OK;
+}
+
 cascade_store *
 bench_open(const bench *b, bench_kind kind, const char *name)
 {
+    const cascade_integrity integrity = {
+        .size = sizeof(integrity),
+        .mode = b->integrity,
+        .secret = b->integrity == CASCADE_INTEGRITY_HMAC ? give_secret : NULL};
     cascade_store_options options = {.size = sizeof(options),
                                      .deadline_ms = b->deadline_ms,
-                                     .pooler = kind == BENCH_POOLER};
+                                     .pooler = kind == BENCH_POOLER,
+                                     .integrity = &integrity};
     cascade_store *store = NULL;
     char url[BENCH_PATH_MAX + 8];
     char path[BENCH_PATH_MAX];

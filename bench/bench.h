@@ -21,6 +21,7 @@
 #define BENCH_BENCH_H
 
 #include <cascade/cascade.h>
+#include <cascade/integrity.h>
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -51,10 +52,12 @@ typedef struct bench {
     size_t count;        /* of --count; 0: the program's own */
     const char *only;    /* of --only: what has this in its name; NULL: all */
     int64_t deadline_ms; /* of stores; 0: the library's own */
+    cascade_integrity_mode integrity; /* of stores, but those of children */
 } bench;
 
 /* Reads --quick, --full, --pg CONNINFO, --dir FOLDER, --rounds N, and of
- * programs that tell so --count N, --only NAME, --deadline MS. */
+ * programs that tell so --count N, --only NAME, --deadline MS, --integrity MODE
+ * (none, checksum, hmac). */
 void bench_init(bench *b, int argc, char **argv);
 /* The size's own of three. */
 size_t bench_pick(const bench *b, size_t quick, size_t normal, size_t full);
