@@ -125,13 +125,10 @@ const csc_record csc_full_output_none = {.at = CSC_RECORD_NO_AT,
                                          .early = CSC_RECORD_NO_EARLY};
 
 /* Of the kinds that are numbers. */
-static const struct {
-    int32_t none;
-    int32_t max;
-} numbers[] = {[KIND_ID] = {CSC_RECORD_NO_ID, INT32_MAX},
-               [KIND_COUNT] = {0, INT32_MAX},
-               [KIND_ATTEMPTS] = {CSC_RECORD_NO_ATTEMPTS, INT32_MAX - 1},
-               [KIND_PRIORITY] = {0, PRIORITY_MAX}};
+static const int32_t maxima[] = {[KIND_ID] = INT32_MAX,
+                                 [KIND_COUNT] = INT32_MAX,
+                                 [KIND_ATTEMPTS] = INT32_MAX - 1,
+                                 [KIND_PRIORITY] = PRIORITY_MAX};
 
 /* With what a span begins; 0: anything. */
 static const char openings[] = {
@@ -184,7 +181,7 @@ read_member(csc_record *record, const record_member *member, csc_json_span span)
     case KIND_COUNT:
     case KIND_ATTEMPTS:
     case KIND_PRIORITY:
-        read_i32(span, numbers[kind].max, field);
+        read_i32(span, maxima[kind], field);
         break;
     case KIND_TIME:
         (void)csc_json_read_i64(span, field);
@@ -264,62 +261,64 @@ csc_full_output_read(const cascade_execution_row *row, csc_record *record)
 
 /* ---- Writing ------------------------------------------------------------ */
 
-static void
-write_member(csc_json_object *object, const record_member *member,
-             const csc_record *record)
+static inline void
+write_number(csc_json_object *object, const char *name, int64_t number,
+             int64_t none)
 {
-    const void *field = (const char *)record + member->offset;
-    const member_kind kind = member->kind;
-    int64_t number = CASCADE_TIME_NONE;
-    const char *word = NULL;
-
-    switch (kind) {
-    case KIND_ID:
-    case KIND_COUNT:
-    case KIND_ATTEMPTS:
-    case KIND_PRIORITY:
-        if (*(const int32_t *)field != numbers[kind].none)
-            number = *(const int32_t *)field;
-        break;
-    case KIND_TIME:
-        number = *(const int64_t *)field;
-        break;
-    case KIND_FLAG:
-        word = *(const bool *)field ? "true" : NULL;
-        break;
-    case KIND_UUID:
-        if (!csc_uuid_is_nil(field))
-            csc_json_object_add_id(object, member->name, field);
-        break;
-    case KIND_LIST:
-    case KIND_OBJECT:
-    case KIND_TEXT:
-    case KIND_JSON:
-        csc_json_object_add_span(object, member->name,
-                                 *(const csc_json_span *)field);
-        break;
-    case KIND_POLICY:
-        if (!csc_uuid_is_nil(&record->child))
-            word = policies[record->when_parent_ends];
-        break;
-    case KIND_JOIN:
-        word = joins[record->on_failure];
-        break;
-    case KIND_MARK:
-        break;
-    }
-    csc_json_object_add_json(object, member->name, word);
-    if (number != CASCADE_TIME_NONE)
-        csc_json_object_add_number(object, member->name, number);
+    if (number != none)
+        csc_json_object_add_number(object, name, number);
 }
+
+static inline void
+write_word(csc_json_object *object, const char *name, const char *word)
+{
+    if (word != NULL)
+        csc_json_object_add_json(object, name, word);
+}
+
+static inline void
+write_span(csc_json_object *object, const char *name, csc_json_span span)
+{
+    if (span.data != NULL)
+        csc_json_object_add_span(object, name, span);
+}
+
+static inline void
+write_id(csc_json_object *object, const char *name, const cascade_uuid *id)
+{
+    if (!csc_uuid_is_nil(id))
+        csc_json_object_add_id(object, name, id);
+}
+
+/* Each kind, in csc_full_output_write(). */
+#define WRITE_ID(name, value) \
+    write_number(&object, name, value, CSC_RECORD_NO_ID)
+#define WRITE_COUNT(name, value) write_number(&object, name, value, 0)
+#define WRITE_ATTEMPTS(name, value) \
+    write_number(&object, name, value, CSC_RECORD_NO_ATTEMPTS)
+#define WRITE_PRIORITY(name, value) write_number(&object, name, value, 0)
+#define WRITE_TIME(name, value) \
+    write_number(&object, name, value, CASCADE_TIME_NONE)
+#define WRITE_FLAG(name, value) \
+    write_word(&object, name, (value) ? "true" : NULL)
+#define WRITE_UUID(name, value) write_id(&object, name, &(value))
+#define WRITE_LIST(name, value) write_span(&object, name, value)
+#define WRITE_OBJECT(name, value) write_span(&object, name, value)
+#define WRITE_TEXT(name, value) write_span(&object, name, value)
+#define WRITE_JSON(name, value) write_span(&object, name, value)
+#define WRITE_POLICY(name, value) \
+    write_word(&object, name, is_part ? policies[value] : NULL)
+#define WRITE_JOIN(name, value) write_word(&object, name, joins[value])
+#define WRITE_MARK(name, value) (void)(value) /* mark.c */
+#define WRITE(type, field, name, kind, ...) WRITE_##kind(name, record->field);
 
 void
 csc_full_output_write(const csc_record *record, csc_buf *out)
 {
+    const bool is_part = !csc_uuid_is_nil(&record->child);
     csc_json_object object;
 
     csc_json_object_begin(&object, out);
-    for (size_t i = 0; i < MEMBER_COUNT; i++)
-        write_member(&object, &members[i], record);
+    CSC_RECORD_MEMBERS(WRITE)
     csc_json_object_end(&object);
 }

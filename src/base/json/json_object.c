@@ -29,15 +29,23 @@ csc_json_object_begin(csc_json_object *object, csc_buf *out)
     csc_buf_add_char(out, '{');
 }
 
+/* ,"name": in one piece. */
 static void
 add_key(csc_json_object *object, const char *name, size_t len)
 {
+    csc_buf *out = object->out;
+    char *at = NULL;
+
+    if (!csc_buf_reserve(out, len + 4))
+        return;
+    at = out->data + out->len;
     if (object->any)
-        csc_buf_add_char(object->out, ',');
+        *at++ = ',';
     object->any = true;
-    csc_buf_add_char(object->out, '"');
-    csc_buf_add(object->out, name, len);
-    csc_buf_add(object->out, "\":", 2);
+    *at++ = '"';
+    memcpy(at, name, len);
+    memcpy(at + len, "\":", 3);
+    out->len = (size_t)(at - out->data) + len + 2;
 }
 
 static void
