@@ -23,10 +23,12 @@
 #include "cascade/snapshot.h"
 
 #include <stdatomic.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "base/check.h"
 #include "base/data/arena.h"
+#include "base/data/search.h"
 #include "base/data/tree.h"
 #include "base/error.h"
 #include "base/mem.h"
@@ -175,21 +177,14 @@ on_execution(void *context, const cascade_execution_row *row)
 static place *
 find_place(const cascade_snapshot *snapshot, int32_t writer)
 {
-    size_t from = 0;
-    size_t to = snapshot->count;
+    size_t at = csc_search_i32(
+        snapshot->executions, snapshot->count, sizeof(snapshot->executions[0]),
+        offsetof(cascade_execution_info, function_id), writer);
 
-    while (from < to) {
-        size_t middle = from + (to - from) / 2;
-        int32_t id = snapshot->executions[middle].function_id;
-
-        if (id == writer)
-            return &snapshot->places[middle];
-        if (id > writer)
-            to = middle;
-        else
-            from = middle + 1;
-    }
-    return NULL;
+    return at < snapshot->count &&
+                   snapshot->executions[at].function_id == writer
+               ? &snapshot->places[at]
+               : NULL;
 }
 
 /* Whether its next event was there as of the snapshot's place. */

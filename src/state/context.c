@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/count.h"
+#include "base/data/search.h"
 #include "base/data/tree.h"
 #include "base/error.h"
 #include "base/mem.h"
@@ -460,19 +461,10 @@ gather_joined(csc_context *c)
 static size_t
 passable(const csc_context *c)
 {
-    size_t from = 0;
-    size_t to = c->exec->parts.count;
+    const csc_ids *parts = &c->exec->parts;
 
-    while (from < to) {
-        size_t middle = from + (to - from) / 2;
-
-        csc_count_look();
-        if (c->exec->parts.items[middle] <= last_passed(c))
-            from = middle + 1;
-        else
-            to = middle;
-    }
-    return from;
+    return csc_search_i32(parts->items, parts->count, sizeof(parts->items[0]),
+                          0, last_passed(c) + 1);
 }
 
 static bool

@@ -170,20 +170,12 @@ csc_join_add_late(const csc_state *state, csc_exec *exec, csc_json_span late)
 static csc_join_slot *
 slot_of(const csc_exec *join, int32_t id)
 {
-    size_t from = 0;
-    size_t to = join->join != NULL ? join->after.count : 0;
+    size_t at = csc_view_id_place(&join->after, id);
 
-    while (from < to) {
-        size_t middle = from + (to - from) / 2;
-
-        if (join->after.items[middle] == id)
-            return &join->join->slots[middle];
-        if (join->after.items[middle] > id)
-            to = middle;
-        else
-            from = middle + 1;
-    }
-    return NULL;
+    return join->join != NULL && at < join->after.count &&
+                   join->after.items[at] == id
+               ? &join->join->slots[at]
+               : NULL;
 }
 
 static void

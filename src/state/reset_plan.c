@@ -6,12 +6,14 @@
  */
 #include "state/reset_plan.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/check.h"
 #include "base/count.h"
 #include "base/data/arena.h"
+#include "base/data/search.h"
 #include "base/error.h"
 #include "base/json/json.h"
 #include "base/mem.h"
@@ -121,20 +123,13 @@ csc_reset_plan_free(csc_plan *plan)
 csc_plan_item *
 csc_reset_plan_find(const csc_plan *plan, int32_t function_id)
 {
-    size_t from = 0;
-    size_t to = plan->count;
+    size_t at =
+        csc_search_i32(plan->items, plan->count, sizeof(plan->items[0]),
+                       offsetof(csc_plan_item, function_id), function_id);
 
-    while (from < to) {
-        size_t middle = from + (to - from) / 2;
-
-        if (plan->items[middle].function_id == function_id)
-            return &plan->items[middle];
-        if (plan->items[middle].function_id > function_id)
-            to = middle;
-        else
-            from = middle + 1;
-    }
-    return NULL;
+    return at < plan->count && plan->items[at].function_id == function_id
+               ? &plan->items[at]
+               : NULL;
 }
 
 static void

@@ -4,9 +4,11 @@
  */
 #include "state/supersede.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/data/search.h"
 #include "base/error.h"
 #include "base/json/json.h"
 #include "base/mem.h"
@@ -87,20 +89,13 @@ add_receipt(csc_course *course, int32_t function_id, const csc_record *record)
 static const csc_course_heir *
 find_heir(const csc_course *course, int32_t id)
 {
-    size_t from = 0;
-    size_t to = course->heir_count;
+    size_t at = csc_search_i32(course->heirs, course->heir_count,
+                               sizeof(course->heirs[0]),
+                               offsetof(csc_course_heir, id), id);
 
-    while (from < to) {
-        size_t middle = from + (to - from) / 2;
-
-        if (course->heirs[middle].id == id)
-            return &course->heirs[middle];
-        if (course->heirs[middle].id > id)
-            to = middle;
-        else
-            from = middle + 1;
-    }
-    return NULL;
+    return at < course->heir_count && course->heirs[at].id == id
+               ? &course->heirs[at]
+               : NULL;
 }
 
 int32_t

@@ -5,31 +5,20 @@
  */
 #include "state/state.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/count.h"
+#include "base/data/search.h"
 #include "cascade/cascade.h"
 #include "state/internal.h"
 
 size_t
 csc_view_place(const csc_state *state, int64_t function_id)
 {
-    size_t from = 0;
-    size_t to = state->exec_count;
-
-    if (to > 0 && state->execs[to - 1].function_id < function_id)
-        return to;
-    while (from < to) {
-        size_t middle = from + (to - from) / 2;
-
-        csc_count_look();
-        if (state->execs[middle].function_id < function_id)
-            from = middle + 1;
-        else
-            to = middle;
-    }
-    return from;
+    return csc_search_i32(state->execs, state->exec_count,
+                          sizeof(state->execs[0]),
+                          offsetof(csc_slot, function_id), function_id);
 }
 
 bool
@@ -120,21 +109,7 @@ csc_view_rival(const csc_state *state, const csc_exec *parent,
 size_t
 csc_view_id_place(const csc_ids *ids, int32_t id)
 {
-    size_t from = 0;
-    size_t to = ids->count;
-
-    if (to > 0 && ids->items[to - 1] < id)
-        return to;
-    while (from < to) {
-        size_t middle = from + (to - from) / 2;
-
-        csc_count_look();
-        if (ids->items[middle] < id)
-            from = middle + 1;
-        else
-            to = middle;
-    }
-    return from;
+    return csc_search_i32(ids->items, ids->count, sizeof(ids->items[0]), 0, id);
 }
 
 bool

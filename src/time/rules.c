@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "time/rules.h"
 
+#include "base/data/search.h"
 #include "base/error.h"
 #include "time/civil.h"
 
@@ -63,18 +64,8 @@ of_cron(const csc_dst_fire *fire, size_t index)
 static size_t
 instants_to(const csc_rules *rules, int64_t at_ms)
 {
-    size_t low = 0;
-    size_t high = rules->instant_count;
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (rules->instants_ms[middle] <= at_ms)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return csc_search_i64_behind(rules->instants_ms, rules->instant_count,
+                                 at_ms);
 }
 
 static bool

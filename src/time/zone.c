@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/data/search.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "time/civil.h"
@@ -361,18 +362,7 @@ span_until(const csc_zone *zone, size_t span)
 static size_t
 span_at(const csc_zone *zone, int64_t at_s)
 {
-    size_t low = 0;
-    size_t high = zone->change_count;
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (zone->changes_s[middle] <= at_s)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return csc_search_i64_behind(zone->changes_s, zone->change_count, at_s);
 }
 
 csc_zone_span

@@ -21,10 +21,12 @@
  */
 #include "query/cursor/cursor.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/data/arena.h"
+#include "base/data/search.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "cascade/cascade.h"
@@ -88,18 +90,9 @@ print_of(const cascade_execution_row *row, const csc_record *record)
 static size_t
 place_of(const csc_follower *follower, int32_t function_id)
 {
-    size_t from = 0;
-    size_t to = follower->known_count;
-
-    while (from < to) {
-        size_t middle = from + (to - from) / 2;
-
-        if (follower->known[middle].function_id < function_id)
-            from = middle + 1;
-        else
-            to = middle;
-    }
-    return from;
+    return csc_search_i32(follower->known, follower->known_count,
+                          sizeof(follower->known[0]),
+                          offsetof(csc_known, function_id), function_id);
 }
 
 static csc_known *
