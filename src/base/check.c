@@ -203,6 +203,12 @@ csc_check_item(const char *what, const void *items, size_t at, void *copy,
     return csc_check_options(name, item, copy, known_size);
 }
 
+bool
+csc_check_is_priority(int64_t priority)
+{
+    return priority >= 0 && priority <= CSC_PRIORITY_MAX;
+}
+
 size_t
 csc_check_cut(const char *text, size_t len)
 {

@@ -16,6 +16,8 @@
 #define CSC_NAME_MAX 128
 #define CSC_TEXT_MAX 255
 #define CSC_RESERVED_PREFIX "cascade."
+#define CSC_QUEUE_DEFAULT "default"
+#define CSC_PRIORITY_MAX 9
 
 /* The longest delay of a start or a spawn, and the longest sleep: 100 years. */
 #define CSC_DELAY_MAX_MS (INT64_C(100) * 365 * 86400 * 1000)
@@ -45,6 +47,8 @@ cascade_err csc_check_options(const char *what, const void *given, void *copy,
  * later one is found by a size that was good before. */
 cascade_err csc_check_item(const char *what, const void *items, size_t at,
                            void *copy, size_t known_size);
+/* 0 to CSC_PRIORITY_MAX. */
+bool csc_check_is_priority(int64_t priority);
 
 /* The length of `text` (`len` bytes) without a UTF-8 sequence that a buffer cut
  * in two at its end. */

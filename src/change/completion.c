@@ -16,8 +16,6 @@
 #include "change/op.h"
 #include "state/full_output.h"
 
-#define PRIORITY_MAX 9
-
 /* ---- Writing ------------------------------------------------------------ */
 
 static void
@@ -173,7 +171,7 @@ read_spawn(csc_arena *arena, csc_json_iter *iter, csc_spawn *spawn)
         return false;
     spawn->input = read_json(arena, iter->value);
     if (!next_number(iter, CSC_DELAY_MAX_MS, &spawn->delay_ms) ||
-        !next_number(iter, PRIORITY_MAX, &priority))
+        !next_number(iter, CSC_PRIORITY_MAX, &priority))
         return false;
     spawn->priority = (int32_t)priority;
     return true;

@@ -212,7 +212,7 @@ check_spawn(const csc_gather *g, const char *name,
                         CSC_POST_EFFECTS_MAX);
     if (g->effects->spawn_count >= g->spawns_max)
         return csc_fail(CASCADE_ERR_TOO_LARGE, "spawn %s: " CSC_USED_UP, name);
-    if (options->priority < 0 || options->priority > 9)
+    if (!csc_check_is_priority(options->priority))
         return csc_fail(CASCADE_ERR_INVALID,
                         "spawn: the priority is %d; give 1 to 9, or 0 for the "
                         "cascade's",

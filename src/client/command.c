@@ -142,7 +142,7 @@ open_alone(cascade_store *store, const cascade_uuid *id)
 
     if (cascade_get(store, id, &info) != CASCADE_OK)
         return;
-    queue = info->has_run ? info->queue : "default";
+    queue = info->has_run ? info->queue : CSC_QUEUE_DEFAULT;
     if (cascade_engine_open(store, &options, &engine) == CASCADE_OK) {
         engine->incarnation.brief = true;
         (void)receive_alone(store, id, engine, end_ms);

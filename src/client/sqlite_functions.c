@@ -20,6 +20,7 @@
 
 #include <string.h>
 
+#include "base/check.h"
 #include "base/data/buf.h"
 #include "base/error.h"
 #include "base/json/json.h"
@@ -121,7 +122,7 @@ read_start(int count, sqlite3_value **values, cascade_first *first,
     if (err == CASCADE_OK && count > 6)
         err =
             get_i64(values[6], "cascade_start", "delay_ms", &options->delay_ms);
-    if (err == CASCADE_OK && (priority < 0 || priority > 9))
+    if (err == CASCADE_OK && !csc_check_is_priority(priority))
         err = csc_fail(CASCADE_ERR_INVALID,
                        "cascade_start(): priority is %lld; give 0 to 9",
                        (long long)priority);

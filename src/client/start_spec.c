@@ -33,7 +33,7 @@ check_options(const cascade_start_options *given, cascade_start_options *known)
     if (known->user_id == NULL)
         known->user_id = "anonymous";
     if (known->queue == NULL)
-        known->queue = "default";
+        known->queue = CSC_QUEUE_DEFAULT;
     err = csc_check_text("user id", known->user_id);
     if (err == CASCADE_OK)
         err = csc_check_name("queue", known->queue);
@@ -44,7 +44,7 @@ check_options(const cascade_start_options *given, cascade_start_options *known)
     if (known->key != NULL && known->id != NULL)
         return csc_fail(CASCADE_ERR_INVALID,
                         "start: give a key or an id, not both");
-    if (known->priority < 0 || known->priority > 9)
+    if (!csc_check_is_priority(known->priority))
         return csc_fail(CASCADE_ERR_INVALID,
                         "start: the priority is %d; give 0 to 9",
                         known->priority);

@@ -160,7 +160,7 @@ check_options(const cascade_engine_options *o)
 static cascade_err
 copy_texts(cascade_engine *engine)
 {
-    static const char *const standard[] = {"default"};
+    static const char *const standard[] = {CSC_QUEUE_DEFAULT};
     cascade_engine_options *o = &engine->options;
     const char *const *queues = o->queues;
 

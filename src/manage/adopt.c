@@ -31,6 +31,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/origin.h"
+#include "base/status.h"
 #include "base/uuid.h"
 #include "cascade/cascade.h"
 #include "cascade/rows.h"
@@ -378,12 +379,6 @@ repair_key(adopter *a, cascade_repair *repair, const csc_meta *meta)
          meta->run_number);
 }
 
-static const char *
-word(cascade_status status)
-{
-    return status == CASCADE_ERROR ? "ERROR" : "COMPLETED";
-}
-
 /* NULL: none that a run may be in. */
 static const char *
 recorded_queue(const csc_meta *meta)
@@ -414,14 +409,14 @@ repair_row(adopter *a, cascade_repair *repair)
              repair->status == CASCADE_ERROR
                  ? "an execution of it has failed for good"
                  : "none of its executions is",
-             word(repair->status));
+             csc_status_word(repair->status));
         return;
     }
-    repair->run =
-        (cascade_run_row){.cascade_id = *id,
-                          .queue = keep(a, queue != NULL ? queue : "default"),
-                          .priority = meta->priority,
-                          .wake_at_ms = a->now_ms};
+    repair->run = (cascade_run_row){
+        .cascade_id = *id,
+        .queue = keep(a, queue != NULL ? queue : CSC_QUEUE_DEFAULT),
+        .priority = meta->priority,
+        .wake_at_ms = a->now_ms};
     tell(a, id, -1, RULE_RUN, "it was RUNNING and had no run; it gets one%s",
          queue != NULL ? ""
                        : " in the queue default, as no other one is "

@@ -160,8 +160,7 @@ check_ids(const csc_document *document)
 static cascade_err
 show_rows(const csc_document *document, const csc_meta *meta, csc_audit *audit)
 {
-    const cascade_run_row run = {.queue = meta->queue != NULL ? meta->queue
-                                                              : "default",
+    const cascade_run_row run = {.queue = csc_start_record_queue(meta),
                                  .priority = meta->priority};
     bool running = document->cascade.status == CASCADE_RUNNING;
     cascade_err err =

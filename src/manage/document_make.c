@@ -232,7 +232,7 @@ csc_document_make(const csc_document *document, const csc_meta *meta,
                   const char *queue, int64_t now_ms, cascade_change *change)
 {
     if (queue == NULL)
-        queue = meta->queue != NULL ? meta->queue : "default";
+        queue = csc_start_record_queue(meta);
     *change = (cascade_change){
         .cascade = document->cascade,
         .run_action = CASCADE_RUN_START,

@@ -20,6 +20,7 @@
 #include "base/error.h"
 #include "base/json/json.h"
 #include "base/mem.h"
+#include "base/status.h"
 #include "cascade/cascade.h"
 #include "cascade/rows.h"
 #include "change/build/build.h"
@@ -216,15 +217,18 @@ need_id(reader *r, size_t i)
     return id;
 }
 
-/* The number of the word among `words`, which begin with 1. */
 static int
-need_word(reader *r, size_t i, const char *const *words)
+need_status(reader *r, size_t i, int (*read)(const char *word, size_t len))
 {
+    const csc_json_span *value = &r->values[i];
+    int status = 0;
+
     if (!require(r, i))
         return 1;
-    for (int word = 0; words[word] != NULL; word++)
-        if (csc_json_read_is(r->values[i], words[word]))
-            return word + 1;
+    if (value->data[0] == '"')
+        status = read(value->data + 1, value->len - 2);
+    if (status != 0)
+        return status;
     refuse(r, r->names[i], "is no status");
     return 1;
 }
@@ -244,14 +248,12 @@ read_cascade(reader *r, csc_json_span object)
     };
     static const char *const names[] = {
         "id", "fn_id", "status", "user_id", "created_at", "updated_at", NULL};
-    static const char *const words[] = {"\"RUNNING\"", "\"COMPLETED\"",
-                                        "\"ERROR\"", NULL};
     cascade_row *row = &r->document->cascade;
 
     read_members(r, object, names);
     row->id = need_id(r, ID);
     row->fn_id = need_function_id(r, FN_ID);
-    row->status = (cascade_status)need_word(r, STATUS, words);
+    row->status = (cascade_status)need_status(r, STATUS, csc_status_read);
     row->user_id = need_text(r, USER_ID);
     row->created_at_ms = need_time(r, CREATED_AT);
     row->updated_at_ms = need_time(r, UPDATED_AT);
@@ -277,15 +279,14 @@ read_execution(reader *r, csc_json_span object)
         "id",           "error",         "status",           "location",
         "node_name",    "started_at",    "full_output",      "function_id",
         "completed_at", "input_context", "node_instance_id", NULL};
-    static const char *const words[] = {"\"RUNNING\"", "\"COMPLETED\"",
-                                        "\"FAILED\"", NULL};
     cascade_execution_row *row = &r->document->executions[r->index];
 
     read_members(r, object, names);
     row->cascade_id = r->document->cascade.id;
     row->id = need_id(r, ID);
     row->error = take_text(r, ERROR);
-    row->status = (cascade_execution_status)need_word(r, STATUS, words);
+    row->status = (cascade_execution_status)need_status(
+        r, STATUS, csc_status_read_execution);
     row->location = need_text(r, LOCATION);
     row->node_name = need_text(r, NODE_NAME);
     row->started_at_ms = need_time(r, STARTED_AT);

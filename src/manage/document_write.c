@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/json/json_object.h"
 #include "base/mem.h"
+#include "base/status.h"
 #include "cascade/cascade.h"
 #include "cascade/rows.h"
 #include "store/store.h"
@@ -60,8 +61,7 @@ csc_document_write_cascade(void *context, const cascade_row *row)
 
     csc_json_object_add_id(&o, "id", &row->id);
     csc_json_object_add_number(&o, "fn_id", row->fn_id);
-    csc_json_object_add_string(&o, "status",
-                               csc_store_status_word(row->status));
+    csc_json_object_add_string(&o, "status", csc_status_word(row->status));
     csc_json_object_add_string(&o, "user_id", row->user_id);
     csc_json_object_add_number(&o, "created_at", row->created_at_ms);
     csc_json_object_add_number(&o, "updated_at", row->updated_at_ms);
@@ -84,7 +84,7 @@ csc_document_write_execution(void *context, const cascade_execution_row *read)
     csc_json_object_add_id(&o, "id", &row->id);
     csc_json_object_add_string(&o, "error", row->error);
     csc_json_object_add_string(&o, "status",
-                               csc_store_execution_word(row->status));
+                               csc_status_execution_word(row->status));
     csc_json_object_add_string(&o, "location", row->location);
     csc_json_object_add_string(&o, "node_name", row->node_name);
     csc_json_object_add_number(&o, "started_at", row->started_at_ms);

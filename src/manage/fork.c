@@ -273,7 +273,7 @@ choose_queue(const call *c)
 {
     if (c->options.queue != NULL)
         return c->options.queue;
-    return c->meta.queue != NULL ? c->meta.queue : "default";
+    return csc_start_record_queue(&c->meta);
 }
 
 static cascade_err

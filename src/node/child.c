@@ -57,7 +57,7 @@ check_options(call *c, const cascade_child_options *given)
         err = csc_check_name("queue", known->queue);
     if (err != CASCADE_OK)
         return err;
-    if (known->priority < 0 || known->priority > 9)
+    if (!csc_check_is_priority(known->priority))
         return csc_fail(CASCADE_ERR_INVALID,
                         "child %s: the priority is %d; give 1 to 9, or 0 for "
                         "the parent's",

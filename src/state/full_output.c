@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/check.h"
 #include "base/data/buf.h"
 #include "base/json/json.h"
 #include "base/json/json_object.h"
@@ -15,8 +16,6 @@
 #include "cascade/cascade.h"
 #include "cascade/node.h"
 #include "cascade/rows.h"
-
-#define PRIORITY_MAX 9
 
 #define WORDS 3
 
@@ -128,7 +127,7 @@ const csc_record csc_full_output_none = {.at = CSC_RECORD_NO_AT,
 static const int32_t maxima[] = {[KIND_ID] = INT32_MAX,
                                  [KIND_COUNT] = INT32_MAX,
                                  [KIND_ATTEMPTS] = INT32_MAX - 1,
-                                 [KIND_PRIORITY] = PRIORITY_MAX};
+                                 [KIND_PRIORITY] = CSC_PRIORITY_MAX};
 
 /* With what a span begins; 0: anything. */
 static const char openings[] = {

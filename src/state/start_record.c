@@ -4,13 +4,12 @@
  */
 #include "state/start_record.h"
 
+#include "base/check.h"
 #include "base/error.h"
 #include "base/json/json.h"
 #include "base/mem.h"
 #include "cascade/cascade.h"
 #include "state/full_output.h"
-
-#define PRIORITY_MAX 9
 
 static void
 read_number(csc_json_span span, int64_t min, int64_t max, int32_t *number)
@@ -56,7 +55,7 @@ csc_start_record_read(csc_json_span span, csc_meta *meta)
         else if (csc_json_read_is(iter.key, "key"))
             read = read_text(iter.value, &meta->key);
         else if (csc_json_read_is(iter.key, "priority"))
-            read_number(iter.value, 0, PRIORITY_MAX, &meta->priority);
+            read_number(iter.value, 0, CSC_PRIORITY_MAX, &meta->priority);
         else if (csc_json_read_is(iter.key, "depth"))
             read_number(iter.value, 0, INT32_MAX - 1, &meta->depth);
         else if (csc_json_read_is(iter.key, "run_number"))
@@ -73,6 +72,12 @@ csc_start_record_read(csc_json_span span, csc_meta *meta)
             read_origin(iter.value, &meta->origin);
     }
     return read ? CASCADE_OK : csc_fail_memory();
+}
+
+const char *
+csc_start_record_queue(const csc_meta *meta)
+{
+    return meta->queue != NULL ? meta->queue : CSC_QUEUE_DEFAULT;
 }
 
 void

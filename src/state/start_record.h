@@ -30,6 +30,8 @@ typedef struct csc_meta {
 /* Reads it; what makes no sense counts as absent, and a span without data has
  * nothing. CASCADE_ERR_NO_MEMORY. To be finished in any case. */
 cascade_err csc_start_record_read(csc_json_span span, csc_meta *meta);
+/* Its queue, or the default one. */
+const char *csc_start_record_queue(const csc_meta *meta);
 void csc_start_record_fini(csc_meta *meta);
 
 #endif

@@ -26,8 +26,6 @@
 #include "state/kind.h"
 #include "state/supersede.h"
 
-#define PRIORITY_MAX 9
-
 void
 csc_state_init(csc_state *state, const cascade_uuid *id)
 {
@@ -334,7 +332,7 @@ read_meta(csc_state *state)
 {
     csc_json_span span;
 
-    state->priority = meta_number(state->meta, "priority", PRIORITY_MAX);
+    state->priority = meta_number(state->meta, "priority", CSC_PRIORITY_MAX);
     state->depth = meta_number(state->meta, "depth", INT32_MAX - 1);
     if (csc_json_read_member(state->meta, "parent", &span) &&
         !csc_full_output_uuid(span, &state->parent))

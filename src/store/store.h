@@ -171,9 +171,6 @@ const cascade_store *csc_store_set_inside(const cascade_store *store);
 
 /* ---- words.c: what all backends have in common --------------------------- */
 
-/* The words of the tables; NULL for what is no status, which they refuse. */
-const char *csc_store_status_word(cascade_status status);
-const char *csc_store_execution_word(cascade_execution_status status);
 /* Of reading a row that is listed: what cannot be read is told, where the query
  * asks for that: S73. `id`: as far as it is known, else all zero. */
 cascade_err csc_store_tell_fault(const cascade_query *query, void *context,

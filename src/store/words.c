@@ -14,34 +14,6 @@
 
 #define ROW_BYTES 100 /* of a row without payloads, about */
 
-const char *
-csc_store_status_word(cascade_status status)
-{
-    switch (status) {
-    case CASCADE_RUNNING:
-        return "RUNNING";
-    case CASCADE_COMPLETED:
-        return "COMPLETED";
-    case CASCADE_ERROR:
-        return "ERROR";
-    }
-    return NULL;
-}
-
-const char *
-csc_store_execution_word(cascade_execution_status status)
-{
-    switch (status) {
-    case CASCADE_EXECUTION_RUNNING:
-        return "RUNNING";
-    case CASCADE_EXECUTION_COMPLETED:
-        return "COMPLETED";
-    case CASCADE_EXECUTION_FAILED:
-        return "FAILED";
-    }
-    return NULL;
-}
-
 static size_t
 text_bytes(const char *text)
 {

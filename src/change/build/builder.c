@@ -15,6 +15,7 @@
 
 #include <string.h>
 
+#include "base/check.h"
 #include "base/data/arena.h"
 #include "base/data/buf.h"
 #include "base/error.h"
@@ -234,7 +235,7 @@ csc_builder_send(struct csc_builder *b, const cascade_message_row *message)
 const char *
 csc_builder_queue(const csc_build_env *env, const csc_state *state)
 {
-    const char *queue = "default";
+    const char *queue = CSC_QUEUE_DEFAULT;
     csc_json_span span;
     char *text = NULL;
 

@@ -86,7 +86,7 @@ is_in_paused_queue(const cascade_engine *engine, const csc_state *state)
         return false;
     if (state->meta == NULL ||
         !csc_json_read_member(state->meta, "queue", &queue))
-        return csc_pause_is_on_queue(engine, "default");
+        return csc_pause_is_on_queue(engine, CSC_QUEUE_DEFAULT);
     for (size_t i = 0; i < engine->options.queue_count; i++)
         if (engine->queues_paused[i] && is_name(queue, engine->queues[i]))
             return true;

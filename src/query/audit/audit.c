@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/json/json.h"
 #include "base/mem.h"
+#include "base/status.h"
 #include "base/uuid.h"
 #include "cascade/cascade.h"
 #include "cascade/rows.h"
@@ -552,11 +553,9 @@ check_named(csc_audit *audit)
 static const char *
 word(cascade_status status)
 {
-    static const char *const words[] = {"no status", "RUNNING", "COMPLETED",
-                                        "ERROR"};
+    const char *known = csc_status_word(status);
 
-    return status >= CASCADE_RUNNING && status <= CASCADE_ERROR ? words[status]
-                                                                : words[0];
+    return known != NULL ? known : "no status";
 }
 
 static void

@@ -24,6 +24,7 @@
 
 #include <string.h>
 
+#include "base/check.h"
 #include "base/data/arena.h"
 #include "base/data/map.h"
 #include "base/error.h"
@@ -382,7 +383,7 @@ static cascade_err
 reserve_run(csc_memory_model *model, const change_plan *plan,
             cascade_run_row *row)
 {
-    if (!csc_memory_runs_is_priority(row->priority))
+    if (!csc_check_is_priority(row->priority))
         return refuse(plan, "the priority of its run is not 0 to 9");
     return csc_memory_runs_reserve(model, row);
 }

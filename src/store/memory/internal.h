@@ -32,6 +32,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/check.h"
 #include "base/data/map.h"
 #include "base/data/tree.h"
 #include "base/origin.h"
@@ -41,7 +42,7 @@
 #include "store/memory/text_map.h"
 #include "store/memory/treap.h"
 
-#define CSC_MEMORY_PRIORITIES 10
+#define CSC_MEMORY_PRIORITIES (CSC_PRIORITY_MAX + 1)
 
 typedef struct csc_memory_execution {
     csc_memory_order_node node; /* in the model's order, at = 0 */
@@ -273,7 +274,6 @@ bool csc_memory_delete_is_marked(const csc_memory_model *model,
 
 /* ---- runs.c ------------------------------------------------------ */
 
-bool csc_memory_runs_is_priority(int32_t priority);
 /* The queue of that name, made when there is none; NULL when out of memory. */
 csc_memory_queue *csc_memory_runs_queue(csc_memory_model *model,
                                         const char *name);

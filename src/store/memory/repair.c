@@ -10,6 +10,7 @@
  */
 #include "store/memory/internal.h"
 
+#include "base/check.h"
 #include "base/data/arena.h"
 #include "base/data/map.h"
 #include "base/error.h"
@@ -70,7 +71,7 @@ reserve(csc_memory_model *model, repair_plan *plan,
     cascade_err err;
 
     if (plan->run != NULL) {
-        if (!csc_memory_runs_is_priority(plan->run->row.priority))
+        if (!csc_check_is_priority(plan->run->row.priority))
             return csc_fail(CASCADE_ERR_REFUSED,
                             "cascade %s: the priority of its run is not 0 to 9",
                             cascade_uuid_format(&repair->was.id, id));

@@ -49,12 +49,6 @@
 
 /* ---- Queues and shelves ------------------------------------------------- */
 
-bool
-csc_memory_runs_is_priority(int32_t priority)
-{
-    return priority >= 0 && priority < CSC_MEMORY_PRIORITIES;
-}
-
 csc_memory_queue *
 csc_memory_runs_queue(csc_memory_model *model, const char *name)
 {

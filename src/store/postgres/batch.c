@@ -20,6 +20,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/status.h"
 #include "base/uuid.h"
 #include "cascade/cascade.h"
 #include "cascade/rows.h"
@@ -33,7 +34,7 @@ static void
 add_start(csc_postgres_rows *rows, const cascade_row *row)
 {
     csc_postgres_rows_uuid(rows, 0, &row->id);
-    csc_postgres_rows_text(rows, 1, csc_store_status_word(row->status));
+    csc_postgres_rows_text(rows, 1, csc_status_word(row->status));
     csc_postgres_rows_i32(rows, 2, row->fn_id);
     csc_postgres_rows_text(rows, 3, row->user_id);
     csc_postgres_rows_time(rows, 4, row->created_at_ms);
@@ -91,7 +92,7 @@ add_execution(csc_postgres_rows *rows, const cascade_uuid *cascade_id,
     csc_postgres_rows_uuid(rows, 0, &row->id);
     csc_postgres_rows_uuid(rows, 1, cascade_id);
     csc_postgres_rows_i32(rows, 2, row->function_id);
-    csc_postgres_rows_text(rows, 3, csc_store_execution_word(row->status));
+    csc_postgres_rows_text(rows, 3, csc_status_execution_word(row->status));
     csc_postgres_rows_text(rows, 4, only_if(same, row->node_instance_id));
     csc_postgres_rows_text(rows, 5, row->node_name);
     csc_postgres_rows_text(rows, 6, row->input);
@@ -109,7 +110,7 @@ add_update(csc_postgres_rows *rows, const cascade_uuid *cascade_id,
 {
     csc_postgres_rows_uuid(rows, 0, cascade_id);
     csc_postgres_rows_i32(rows, 1, row->function_id);
-    csc_postgres_rows_text(rows, 2, csc_store_execution_word(row->status));
+    csc_postgres_rows_text(rows, 2, csc_status_execution_word(row->status));
     csc_postgres_rows_text(rows, 3, row->full_output);
     csc_postgres_rows_text(rows, 4, row->error);
     csc_postgres_rows_time(rows, 5, row->completed_at_ms);
@@ -135,7 +136,7 @@ static void
 add_cascade(csc_postgres_rows *rows, const cascade_row *row)
 {
     csc_postgres_rows_uuid(rows, 0, &row->id);
-    csc_postgres_rows_text(rows, 1, csc_store_status_word(row->status));
+    csc_postgres_rows_text(rows, 1, csc_status_word(row->status));
     csc_postgres_rows_i32(rows, 2, row->fn_id);
     csc_postgres_rows_time(rows, 3, row->updated_at_ms);
     rows->count++;

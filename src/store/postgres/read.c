@@ -25,6 +25,7 @@
 #include "base/data/buf.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/status.h"
 #include "cascade/cascade.h"
 #include "cascade/rows.h"
 #include "cascade/store.h"
@@ -366,7 +367,7 @@ add_list(const list_state *state, csc_postgres_params *params)
         parts |= CSC_POSTGRES_LIST_IF_USER;
     }
     if (query->status != 0) {
-        csc_postgres_params_text(params, csc_store_status_word(query->status));
+        csc_postgres_params_text(params, csc_status_word(query->status));
         parts |= CSC_POSTGRES_LIST_IF_STATUS;
     }
     if (state->after != NULL) {

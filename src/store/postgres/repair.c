@@ -31,6 +31,7 @@
 #include "store/postgres/internal.h"
 
 #include "base/error.h"
+#include "base/status.h"
 #include "cascade/cascade.h"
 #include "cascade/rows.h"
 #include "cascade/store.h"
@@ -122,9 +123,9 @@ add_repair(mend_state *state, const cascade_repair *repair)
 
     csc_postgres_rows_uuid(&state->ids, 0, &was->id);
     csc_postgres_rows_uuid(rows, 0, &was->id);
-    csc_postgres_rows_text(rows, 1, csc_store_status_word(was->status));
+    csc_postgres_rows_text(rows, 1, csc_status_word(was->status));
     csc_postgres_rows_i32(rows, 2, was->fn_id);
-    csc_postgres_rows_text(rows, 3, csc_store_status_word(repair->status));
+    csc_postgres_rows_text(rows, 3, csc_status_word(repair->status));
     csc_postgres_rows_i32(rows, 4, repair->fn_id);
     csc_postgres_rows_text(rows, 5, repair->starts ? repair->run.queue : NULL);
     csc_postgres_rows_i32(rows, 6, repair->run.priority);

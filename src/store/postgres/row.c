@@ -15,6 +15,7 @@
 #include "base/data/buf.h"
 #include "base/error.h"
 #include "base/json/json.h"
+#include "base/status.h"
 #include "cascade/cascade.h"
 
 void
@@ -146,34 +147,30 @@ csc_postgres_row_json(csc_postgres_reader *reader, int column, csc_buf *buf)
     return err == CASCADE_OK ? buf->data : NULL;
 }
 
-static bool
-is_text(csc_postgres_reader *reader, int column, const char *text)
+static int
+read_status(csc_postgres_reader *reader, int column,
+            int (*read)(const char *word, size_t len))
 {
-    return strcmp(PQgetvalue(reader->result, reader->row, column), text) == 0;
+    const char *text = PQgetvalue(reader->result, reader->row, column);
+    int status = read(text, strlen(text));
+
+    if (status != 0)
+        return status;
+    csc_postgres_row_corrupt(reader, column, "is no status");
+    return CASCADE_ERROR;
 }
 
 cascade_status
 csc_postgres_row_status(csc_postgres_reader *reader, int column)
 {
-    if (is_text(reader, column, "RUNNING"))
-        return CASCADE_RUNNING;
-    if (is_text(reader, column, "COMPLETED"))
-        return CASCADE_COMPLETED;
-    if (!is_text(reader, column, "ERROR"))
-        csc_postgres_row_corrupt(reader, column, "is no status");
-    return CASCADE_ERROR;
+    return (cascade_status)read_status(reader, column, csc_status_read);
 }
 
 cascade_execution_status
 csc_postgres_row_execution_status(csc_postgres_reader *reader, int column)
 {
-    if (is_text(reader, column, "RUNNING"))
-        return CASCADE_EXECUTION_RUNNING;
-    if (is_text(reader, column, "COMPLETED"))
-        return CASCADE_EXECUTION_COMPLETED;
-    if (!is_text(reader, column, "FAILED"))
-        csc_postgres_row_corrupt(reader, column, "is no status");
-    return CASCADE_EXECUTION_FAILED;
+    return (cascade_execution_status)read_status(reader, column,
+                                                 csc_status_read_execution);
 }
 
 int64_t

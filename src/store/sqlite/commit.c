@@ -45,6 +45,7 @@
 #include "store/sqlite/internal.h"
 
 #include "base/clock.h"
+#include "base/status.h"
 #include "base/uuid.h"
 #include "cascade/cascade.h"
 #include "cascade/rows.h"
@@ -78,7 +79,7 @@ insert_execution(write_state *state, const cascade_execution_row *row)
     csc_sqlite_call_add_uuid(&call, &row->id);
     csc_sqlite_call_add_uuid(&call, &row->cascade_id);
     csc_sqlite_call_add_i64(&call, row->function_id);
-    csc_sqlite_call_add_text(&call, csc_store_execution_word(row->status));
+    csc_sqlite_call_add_text(&call, csc_status_execution_word(row->status));
     csc_sqlite_call_add_text(&call, row->node_instance_id);
     csc_sqlite_call_add_text(&call, row->node_name);
     csc_sqlite_call_add_json(&call, row->input);
@@ -101,7 +102,7 @@ update_execution(write_state *state, const cascade_uuid *cascade_id,
     csc_sqlite_call_begin(&call, state->conn, CSC_SQLITE_UPDATE_EXECUTION);
     csc_sqlite_call_add_uuid(&call, cascade_id);
     csc_sqlite_call_add_i64(&call, row->function_id);
-    csc_sqlite_call_add_text(&call, csc_store_execution_word(row->status));
+    csc_sqlite_call_add_text(&call, csc_status_execution_word(row->status));
     csc_sqlite_call_add_json(&call, row->full_output);
     csc_sqlite_call_add_text(&call, row->error);
     csc_sqlite_call_add_time(&call, row->completed_at_ms);

@@ -28,6 +28,7 @@
 #include "base/data/buf.h"
 #include "base/error.h"
 #include "base/json/json.h"
+#include "base/status.h"
 #include "cascade/cascade.h"
 #include "cascade/rows.h"
 #include "cascade/store.h"
@@ -234,29 +235,26 @@ csc_sqlite_row_fini(csc_sqlite_row_room *room)
 
 /* ---- Rows ---------------------------------------------------------------- */
 
-/* The words of an enum, in the order of its values from 1 on. */
 static int
-next_word(reader *row, const char *column, const char *const words[3])
+next_status(reader *row, int (*read)(const char *word, size_t len))
 {
-    const char *text = next_text(row, column);
+    const char *text = next_text(row, "status");
+    int status = read(text, strlen(text));
 
-    for (int i = 0; i < 3; i++) {
-        if (strcmp(text, words[i]) == 0)
-            return i + 1;
-    }
-    fail(row, column, "not a status");
+    if (status != 0)
+        return status;
+    fail(row, "status", "not a status");
     return 1;
 }
 
 cascade_err
 csc_sqlite_row_cascade(sqlite3_stmt *statement, cascade_row *row)
 {
-    static const char *const words[] = {"RUNNING", "COMPLETED", "ERROR"};
     reader from = {.statement = statement, .table = "cascades"};
 
     row->id = next_uuid(&from, "id");
     note_id(&from, &row->id);
-    row->status = (cascade_status)next_word(&from, "status", words);
+    row->status = (cascade_status)next_status(&from, csc_status_read);
     row->fn_id = next_i32(&from, "fn_id", INT32_MIN);
     row->user_id = next_text(&from, "user_id");
     row->created_at_ms = next_time(&from, "created_at");
@@ -268,14 +266,14 @@ cascade_err
 csc_sqlite_row_execution(sqlite3_stmt *statement, csc_sqlite_row_room *room,
                          cascade_execution_row *row)
 {
-    static const char *const words[] = {"RUNNING", "COMPLETED", "FAILED"};
     reader from = {.statement = statement, .table = "node_executions"};
 
     row->id = next_uuid(&from, "id");
     row->cascade_id = next_uuid(&from, "cascade_id");
     note_id(&from, &row->cascade_id);
     row->function_id = next_i32(&from, "function_id", INT32_MIN);
-    row->status = (cascade_execution_status)next_word(&from, "status", words);
+    row->status =
+        (cascade_execution_status)next_status(&from, csc_status_read_execution);
     row->node_instance_id = next_text(&from, "node_instance_id");
     row->node_name = next_text(&from, "node_name");
     row->input = next_payload(&from, "input_context", &room->first,

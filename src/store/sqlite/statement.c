@@ -18,6 +18,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/status.h"
 #include "cascade/cascade.h"
 #include "cascade/sqlite.h"
 #include "store/store.h"
@@ -130,7 +131,7 @@ csc_sqlite_call_add_uuid(csc_sqlite_call *call, const cascade_uuid *id)
 void
 csc_sqlite_call_add_status(csc_sqlite_call *call, cascade_status status)
 {
-    csc_sqlite_call_add_text(call, csc_store_status_word(status));
+    csc_sqlite_call_add_text(call, csc_status_word(status));
 }
 
 void
