@@ -91,12 +91,12 @@ close_out(struct counter *counter, bool whole)
 
 /* Without its line break; false: there is none, or it is too long. */
 static bool
-read_line(struct counter *counter)
+read_line(struct counter *counter, FILE *in)
 {
     size_t len = 0;
 
     counter->lines++;
-    if (fgets(counter->line, sizeof(counter->line), counter->in) == NULL)
+    if (fgets(counter->line, sizeof(counter->line), in) == NULL)
         return false;
     len = strlen(counter->line);
     if (len == 0 || counter->line[len - 1] != '\n')
@@ -108,13 +108,17 @@ read_line(struct counter *counter)
 static int
 open_in(struct counter *counter)
 {
-    counter->in = fopen(counter->in_path, "re");
-    if (counter->in == NULL)
+    FILE *in = fopen(counter->in_path, "re");
+
+    if (in == NULL)
         return refuse(counter->in_path, strerror(errno));
-    if (read_line(counter) && strcmp(counter->line, FIRST_LINE) == 0)
-        return EXIT_DONE;
-    return refuse(counter->in_path, "it is no counter, which `cascade verify "
-                                    "--counter` writes");
+    if (!read_line(counter, in) || strcmp(counter->line, FIRST_LINE) != 0) {
+        (void)fclose(in);
+        return refuse(counter->in_path, "it is no counter, which `cascade "
+                                        "verify --counter` writes");
+    }
+    counter->in = in;
+    return EXIT_DONE;
 }
 
 /* Digits, up to what stands behind; 0: there is no such number. */
@@ -154,7 +158,7 @@ counter_next(struct counter *counter, cascade_seal_count *count)
 {
     char *number = NULL;
 
-    if (!read_line(counter))
+    if (!read_line(counter, counter->in))
         return find_wrong(counter, ferror(counter->in) != 0
                                        ? "it cannot be read"
                                        : "it ends before its end, or the line "

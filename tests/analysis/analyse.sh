@@ -66,7 +66,9 @@ trap 'exit 129' HUP
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-# The headers that a build writes.
+# The headers that a build writes, and an installation.
+mkdir "$generated/cascade"
+cp tests/store/conformance/suite.h "$generated/cascade/conformance.h"
 for folder in sql/*/statements; do
     [ -d "$folder" ] || continue
     backend=$(basename "$(dirname "$folder")")
@@ -82,7 +84,10 @@ model="-include $here/model.h"
 case $tool in
 gcc)
     gcc_reads "$of_library" $model
-    gcc_reads "$of_others"
+    # It calls lost what is only known by an address in its middle, as texts of
+    # that file are.
+    gcc_reads "$(printf '%s\n' $of_others |
+        grep -vx examples/store_file/table.c)"
     ;;
 clang-tidy)
     tidy_reads "$of_library" $model $depth
