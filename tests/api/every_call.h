@@ -74,6 +74,7 @@ typedef struct every_handle {
     X(cascade_cursor_open, cascade_cursor_open(h->store, NULL, &out.cursor))   \
     X(cascade_verify, cascade_verify(h->store, NULL, &out.report))             \
     X(cascade_adopt, cascade_adopt(h->store, NULL, &out.report))               \
+    X(cascade_seal_renew, cascade_seal_renew(h->store, NULL, &out.report))     \
     X(cascade_purge, cascade_purge(h->store, &out.purge, NULL))                \
     X(cascade_export, cascade_export(h->store, &h->id, NULL, &out.document))   \
     X(cascade_import, cascade_import(h->store, "{}", NULL, &out.started))

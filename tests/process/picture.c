@@ -86,6 +86,14 @@ is_second(const cascade_execution_info *info)
            info->status == CASCADE_EXECUTION_FAILED;
 }
 
+/* A parent waits for children unless they were faster. */
+static bool
+is_wait_that_was_over(const cascade_execution_info *info)
+{
+    return strncmp(info->node_name, "cascade.gather:", 15) == 0 &&
+           info->status == CASCADE_EXECUTION_COMPLETED;
+}
+
 static void
 paint(char *text, const cascade_snapshot *snapshot, picture_kind kind)
 {
@@ -100,7 +108,7 @@ paint(char *text, const cascade_snapshot *snapshot, picture_kind kind)
         const cascade_execution_info *info =
             cascade_snapshot_get(snapshot, CASCADE_PART_HISTORY, i);
 
-        if (is_second(info))
+        if (is_second(info) || is_wait_that_was_over(info))
             continue;
         add(text, "%s as %s: status %d, input %s, output %s, error %s\n",
             info->node_name, info->node_instance_id, (int)info->status,

@@ -142,7 +142,7 @@ undo_migration(test_db *db)
     static const char *const statements[] = {
         "DROP TABLE cascade_seals",
         "ALTER TABLE cascade_messages DROP COLUMN seal",
-        "DELETE FROM cascade_schema WHERE name LIKE '%_seals'",
+        "DELETE FROM cascade_schema WHERE name LIKE '%_seal%'",
         "DELETE FROM cascade_links",
         "DROP INDEX cascade_links_roots",
         "ALTER TABLE cascade_links DROP COLUMN run_number",
