@@ -60,10 +60,17 @@ suite_ctest() {
     suite_left_nothing
 }
 
-# What a program leaves out by cmocka's skip() no status tells.
+# What a program leaves out by cmocka's skip() no status tells. The store of
+# examples/store_file has no sub-tables: four tests beside those of whole groups
+# ask it for one.
 suite_no_skips() {
-    ! grep '^\[  SKIPPED \]' Testing/Temporary/LastTest.log ||
-        die "these were skipped"
+    suite_skips=$(awk '
+        $2 == "Testing:" { test = $3 }
+        /^\[  SKIPPED \] [^0-9]/ && !seen[test, $4]++ &&
+                ++skips[test] > (test == "store_file" ? 4 : 0) {
+            print test ": " $4
+        }' Testing/Temporary/LastTest.log)
+    [ -z "$suite_skips" ] || die "these were skipped: $suite_skips"
 }
 
 suite_left_nothing() {
