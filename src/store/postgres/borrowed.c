@@ -219,32 +219,6 @@ open_by_url(const char *url, const cascade_store_config *config, void **self)
     return fail_engine();
 }
 
-static const cascade_store_chain chain = {
-    .size = sizeof(chain),
-    .key = csc_postgres_messages_key,
-    .find = csc_postgres_links_find,
-    .link = csc_postgres_links_write,
-    .sweep = csc_postgres_links_sweep,
-};
-
-static const cascade_store_manage manage = {
-    .size = sizeof(manage),
-    .pause = csc_postgres_queues_pause,
-    .queues = csc_postgres_queues_list,
-    .totals = csc_postgres_read_totals,
-    .schema = csc_postgres_schema_list,
-    .repair = csc_postgres_mend_repair,
-    .purge = csc_postgres_mend_purge,
-    .erase = csc_postgres_delete_erase,
-    .strays = csc_postgres_strays_list,
-};
-
-static const cascade_store_integrity integrity = {
-    .size = sizeof(integrity),
-    .seal = csc_postgres_seals_change,
-    .seals = csc_postgres_seals_list,
-};
-
 static const cascade_store_driver driver = {
     .abi = CASCADE_STORE_ABI,
     .size = sizeof(cascade_store_driver),
@@ -270,9 +244,9 @@ static const cascade_store_driver driver = {
     .wait = csc_postgres_wait_for,
     .wake = csc_postgres_wait_wake,
     .close = csc_postgres_close,
-    .chain = &chain,
-    .manage = &manage,
-    .integrity = &integrity,
+    .chain = &csc_postgres_chain,
+    .manage = &csc_postgres_manage,
+    .integrity = &csc_postgres_integrity,
 };
 
 const csc_store_guest *

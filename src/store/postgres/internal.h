@@ -594,6 +594,11 @@ cascade_err csc_postgres_column_check(csc_postgres_conn *conn, bool all);
 
 /* ---- The moves; see cascade/store.h -------------------------------------- */
 
+/* store.c: the same on a connection that was lent. */
+extern const cascade_store_chain csc_postgres_chain;
+extern const cascade_store_manage csc_postgres_manage;
+extern const cascade_store_integrity csc_postgres_integrity;
+
 cascade_err csc_postgres_now(void *self, int64_t *now_ms);
 void csc_postgres_close(void *self);
 cascade_err csc_postgres_schema_migrate(void *self, cascade_migrate mode);

@@ -227,16 +227,16 @@ csc_postgres_now(void *self, int64_t *now_ms)
 
 /* ---- The driver ---------------------------------------------------------- */
 
-static const cascade_store_chain chain = {
-    .size = sizeof(chain),
+const cascade_store_chain csc_postgres_chain = {
+    .size = sizeof(csc_postgres_chain),
     .key = csc_postgres_messages_key,
     .find = csc_postgres_links_find,
     .link = csc_postgres_links_write,
     .sweep = csc_postgres_links_sweep,
 };
 
-static const cascade_store_manage manage = {
-    .size = sizeof(manage),
+const cascade_store_manage csc_postgres_manage = {
+    .size = sizeof(csc_postgres_manage),
     .pause = csc_postgres_queues_pause,
     .queues = csc_postgres_queues_list,
     .totals = csc_postgres_read_totals,
@@ -247,8 +247,8 @@ static const cascade_store_manage manage = {
     .strays = csc_postgres_strays_list,
 };
 
-static const cascade_store_integrity integrity = {
-    .size = sizeof(integrity),
+const cascade_store_integrity csc_postgres_integrity = {
+    .size = sizeof(csc_postgres_integrity),
     .seal = csc_postgres_seals_change,
     .seals = csc_postgres_seals_list,
 };
@@ -287,9 +287,9 @@ static const cascade_store_driver driver = {
     .wait = csc_postgres_wait_for,
     .wake = csc_postgres_wait_wake,
     .close = csc_postgres_close,
-    .chain = &chain,
-    .manage = &manage,
-    .integrity = &integrity,
+    .chain = &csc_postgres_chain,
+    .manage = &csc_postgres_manage,
+    .integrity = &csc_postgres_integrity,
     .node_txn = &node_txn,
 };
 
