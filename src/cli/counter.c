@@ -2,6 +2,7 @@
 #include "counter.h"
 
 #include "exit.h"
+#include "input.h"
 #include "text/text.h"
 
 #include <errno.h>
@@ -13,15 +14,6 @@
 #include <unistd.h>
 
 #define FIRST_LINE "cascade-counter 1"
-
-static int
-refuse(const char *path, const char *why)
-{
-    fputs("cascade: ", stderr);
-    text_write(stderr, path);
-    fprintf(stderr, ": %s\n", why);
-    return EXIT_USAGE;
-}
 
 /* ---- Writing ------------------------------------------------------------- */
 
@@ -48,9 +40,10 @@ open_out(struct counter *counter)
     if (fd >= 0)
         counter->out = fdopen(fd, "w");
     if (counter->out == NULL)
-        return refuse(counter->out_path,
-                      errno == EEXIST ? "it is there already; name another file"
-                                      : strerror(errno));
+        return input_refuse(counter->out_path,
+                            errno == EEXIST
+                                ? "it is there already; name another file"
+                                : strerror(errno));
     put(counter, FIRST_LINE "\n");
     return EXIT_DONE;
 }
@@ -83,7 +76,7 @@ close_out(struct counter *counter, bool whole)
         (void)unlink(counter->out_path);
     if (counter->error == 0)
         return EXIT_DONE;
-    refuse(counter->out_path, strerror(counter->error));
+    input_refuse(counter->out_path, strerror(counter->error));
     return EXIT_FAILED;
 }
 
@@ -111,11 +104,12 @@ open_in(struct counter *counter)
     FILE *in = fopen(counter->in_path, "re");
 
     if (in == NULL)
-        return refuse(counter->in_path, strerror(errno));
+        return input_refuse(counter->in_path, strerror(errno));
     if (!read_line(counter, in) || strcmp(counter->line, FIRST_LINE) != 0) {
         (void)fclose(in);
-        return refuse(counter->in_path, "it is no counter, which `cascade "
-                                        "verify --counter` writes");
+        return input_refuse(counter->in_path,
+                            "it is no counter, which `cascade "
+                            "verify --counter` writes");
     }
     counter->in = in;
     return EXIT_DONE;

@@ -13,8 +13,8 @@
 #define INPUT_MAX ((size_t)256 << 20)
 #define PORTION 65536
 
-static int
-refuse(const char *path, const char *why)
+int
+input_refuse(const char *path, const char *why)
 {
     fputs("cascade: ", stderr);
     text_write(stderr, path);
@@ -59,7 +59,7 @@ input_file(const char *path, char **text)
     char *all = NULL;
 
     if (file == NULL)
-        return refuse(path, strerror(errno));
+        return input_refuse(path, strerror(errno));
     const char *wrong = read_all(file, &all);
     if (!standard)
         (void)fclose(file);
@@ -68,7 +68,7 @@ input_file(const char *path, char **text)
         return EXIT_DONE;
     }
     free(all);
-    return refuse(standard ? "standard input" : path, wrong);
+    return input_refuse(standard ? "standard input" : path, wrong);
 }
 
 /* The text itself, of @FILE, or of - standard input. */

@@ -21,4 +21,7 @@ int input_secret(const char *given, char **text);
 /* The whole of a file, "-" being standard input; at most 256 MiB. */
 int input_file(const char *path, char **text);
 
+/* Says why a file is of no use. EXIT_USAGE. */
+int input_refuse(const char *path, const char *why);
+
 #endif
