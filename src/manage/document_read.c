@@ -25,8 +25,9 @@
 #include "cascade/rows.h"
 #include "change/build/build.h"
 #include "state/full_output.h"
+#include "store/columns.h"
 
-#define MEMBERS_MAX 11
+#define MEMBERS_MAX CSC_COLUMNS_MAX
 #define LISTS 6
 #define ROW_LEN_MIN 48 /* no row is shorter: so bounds what they take here */
 #define MESSAGES_MAX 10000
@@ -40,7 +41,8 @@ typedef struct reader {
     size_t index;     /* of the row in it */
     bool listed;      /* it is a list */
     const char *const *names;
-    csc_json_span values[MEMBERS_MAX]; /* of the row; data is NULL without */
+    const char *columns[MEMBERS_MAX + 1]; /* of the row's table, as names */
+    csc_json_span values[MEMBERS_MAX];    /* of the row; data is NULL without */
     cascade_err err;
 } reader;
 
@@ -236,117 +238,101 @@ need_status(reader *r, size_t i, int (*read)(const char *word, size_t len))
 /* ---- Rows --------------------------------------------------------------- */
 
 static void
+read_column(reader *r, size_t i, const csc_column *column, void *at)
+{
+    bool nullable = (column->rules & CSC_COLUMN_NULL) != 0;
+
+    switch (column->kind) {
+    case CSC_COLUMN_UUID:
+        *(cascade_uuid *)at = need_id(r, i);
+        break;
+    case CSC_COLUMN_STATUS:
+        *(cascade_status *)at =
+            (cascade_status)need_status(r, i, csc_status_read);
+        break;
+    case CSC_COLUMN_EXECUTION_STATUS:
+        *(cascade_execution_status *)at = (cascade_execution_status)need_status(
+            r, i, csc_status_read_execution);
+        break;
+    case CSC_COLUMN_I32:
+        *(int32_t *)at = need_function_id(r, i);
+        break;
+    case CSC_COLUMN_TEXT:
+        *(const char **)at = nullable ? take_text(r, i) : need_text(r, i);
+        break;
+    case CSC_COLUMN_JSON:
+    case CSC_COLUMN_PAYLOAD:
+        *(const char **)at = nullable ? take_json(r, i) : need_json(r, i);
+        break;
+    case CSC_COLUMN_I64:
+    case CSC_COLUMN_SERIAL:
+    case CSC_COLUMN_TIME:
+        *(int64_t *)at =
+            nullable && !is_there(r, i) ? CASCADE_TIME_NONE : need_time(r, i);
+        break;
+    case CSC_COLUMN_TIME_US:
+        *(int64_t *)at = need_time_us(r, i);
+        break;
+    }
+}
+
+/* The members of a row are the columns of its table, but for those that only a
+ * store has. */
+static void
+read_row(reader *r, csc_json_span object, const csc_table *table, void *row)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < table->count; i++) {
+        if ((table->columns[i].rules & CSC_COLUMN_LOCAL) == 0)
+            r->columns[count++] = table->columns[i].name;
+    }
+    r->columns[count] = NULL;
+    read_members(r, object, r->columns);
+    count = 0;
+    for (size_t i = 0; i < table->count; i++) {
+        const csc_column *column = &table->columns[i];
+
+        if ((column->rules & CSC_COLUMN_LOCAL) == 0)
+            read_column(r, count++, column, (char *)row + column->at);
+    }
+}
+
+static void
 read_cascade(reader *r, csc_json_span object)
 {
-    enum {
-        ID,
-        FN_ID,
-        STATUS,
-        USER_ID,
-        CREATED_AT,
-        UPDATED_AT
-    };
-    static const char *const names[] = {
-        "id", "fn_id", "status", "user_id", "created_at", "updated_at", NULL};
-    cascade_row *row = &r->document->cascade;
-
-    read_members(r, object, names);
-    row->id = need_id(r, ID);
-    row->fn_id = need_function_id(r, FN_ID);
-    row->status = (cascade_status)need_status(r, STATUS, csc_status_read);
-    row->user_id = need_text(r, USER_ID);
-    row->created_at_ms = need_time(r, CREATED_AT);
-    row->updated_at_ms = need_time(r, UPDATED_AT);
+    read_row(r, object, &csc_table_cascades, &r->document->cascade);
 }
 
 static void
 read_execution(reader *r, csc_json_span object)
 {
-    enum {
-        ID,
-        ERROR,
-        STATUS,
-        LOCATION,
-        NODE_NAME,
-        STARTED_AT,
-        FULL_OUTPUT,
-        FUNCTION_ID,
-        COMPLETED_AT,
-        INPUT,
-        PATH
-    };
-    static const char *const names[] = {
-        "id",           "error",         "status",           "location",
-        "node_name",    "started_at",    "full_output",      "function_id",
-        "completed_at", "input_context", "node_instance_id", NULL};
     cascade_execution_row *row = &r->document->executions[r->index];
 
-    read_members(r, object, names);
     row->cascade_id = r->document->cascade.id;
-    row->id = need_id(r, ID);
-    row->error = take_text(r, ERROR);
-    row->status = (cascade_execution_status)need_status(
-        r, STATUS, csc_status_read_execution);
-    row->location = need_text(r, LOCATION);
-    row->node_name = need_text(r, NODE_NAME);
-    row->started_at_ms = need_time(r, STARTED_AT);
-    row->full_output = take_json(r, FULL_OUTPUT);
-    row->function_id = need_function_id(r, FUNCTION_ID);
-    row->completed_at_ms = is_there(r, COMPLETED_AT)
-                               ? need_time(r, COMPLETED_AT)
-                               : CASCADE_TIME_NONE;
-    row->input = need_json(r, INPUT);
-    row->node_instance_id = need_text(r, PATH);
+    read_row(r, object, &csc_table_executions, row);
 }
 
 static void
 read_event(reader *r, csc_json_span object)
 {
-    enum {
-        KEY,
-        VALUE,
-        UI_VALUE,
-        CREATED_AT,
-        FUNCTION_ID
-    };
-    static const char *const names[] = {"key",        "value",       "ui_value",
-                                        "created_at", "function_id", NULL};
     cascade_event_row *row = &r->document->events[r->index];
 
-    read_members(r, object, names);
     row->cascade_id = r->document->cascade.id;
-    row->key = need_text(r, KEY);
-    row->value = need_json(r, VALUE);
-    row->ui_value = take_json(r, UI_VALUE);
-    row->created_at_us = need_time_us(r, CREATED_AT);
-    row->function_id = need_function_id(r, FUNCTION_ID);
+    read_row(r, object, &csc_table_events, row);
 }
 
 static void
 read_message(reader *r, csc_json_span object)
 {
-    enum {
-        KIND,
-        NAME,
-        PATH,
-        PAYLOAD,
-        SENT_AT
-    };
-    static const char *const names[] = {"kind",    "name",    "path",
-                                        "payload", "sent_at", NULL};
     cascade_message_row *row = &r->document->messages[r->index];
 
-    read_members(r, object, names);
     row->cascade_id = r->document->cascade.id;
-    row->kind = need_text(r, KIND);
-    row->name = need_text(r, NAME);
-    row->path = need_text(r, PATH);
-    row->payload = need_json(r, PAYLOAD);
-    row->sent_at_ms = need_time(r, SENT_AT);
+    read_row(r, object, &csc_table_messages, row);
     if (r->err == CASCADE_OK && row->kind[0] == '\0')
-        refuse(r, names[KIND], "is empty");
+        refuse(r, "kind", "is empty");
     if (r->err == CASCADE_OK && strlen(row->kind) > CASCADE_MESSAGE_KIND_MAX)
-        refuse(r, names[KIND], "is too long");
+        refuse(r, "kind", "is too long");
 }
 
 /* ---- Lists -------------------------------------------------------------- */
@@ -380,7 +366,7 @@ count_rows(reader *r, const char *list, csc_json_span array, size_t size,
 
 static void
 read_rows(reader *r, csc_json_span array,
-          void (*read_row)(reader *r, csc_json_span object))
+          void (*read)(reader *r, csc_json_span object))
 {
     csc_json_iter iter;
 
@@ -389,7 +375,7 @@ read_rows(reader *r, csc_json_span array,
         return;
     csc_json_read_iter_init(&iter, array.data, array.len);
     for (; r->err == CASCADE_OK && csc_json_read_next(&iter); r->index++)
-        read_row(r, iter.value);
+        read(r, iter.value);
 }
 
 static void

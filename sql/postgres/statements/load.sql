@@ -108,10 +108,10 @@ ORDER BY cascade_id, function_id, id;
 --
 -- $1 cascades
 SELECT m.id, m.cascade_id, m.kind, m.name, m.path, m.payload::text,
-  m.sent_at, (SELECT true FROM public.node_executions AS n
+  m.sent_at, m.seal, (SELECT true FROM public.node_executions AS n
     WHERE n.node_instance_id = m.path) IS TRUE
   OR (SELECT true FROM public.cascade_links AS l
-    WHERE l.path = m.path) IS TRUE, m.seal
+    WHERE l.path = m.path) IS TRUE
 FROM public.cascades AS c
 CROSS JOIN LATERAL (
   SELECT *
@@ -134,10 +134,10 @@ ORDER BY m.cascade_id, m.id;
 --
 -- $1 cascades
 SELECT m.id, m.cascade_id, m.kind, m.name, m.path, m.payload::text,
-  m.sent_at, (SELECT true FROM public.node_executions AS n
+  m.sent_at, m.seal, (SELECT true FROM public.node_executions AS n
     WHERE n.node_instance_id = m.path) IS TRUE
   OR (SELECT true FROM public.cascade_links AS l
-    WHERE l.path = m.path) IS TRUE, m.seal
+    WHERE l.path = m.path) IS TRUE
 FROM public.cascades AS c
 CROSS JOIN LATERAL (
   SELECT *

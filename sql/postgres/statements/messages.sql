@@ -114,10 +114,10 @@ WITH owned AS MATERIALIZED (
   FROM public.cascade_runs
   WHERE engine_id = $1::uuid)
 SELECT m.id, m.cascade_id, m.kind, m.name, m.path, m.payload::text,
-  m.sent_at, (SELECT true FROM public.node_executions AS n
+  m.sent_at, m.seal, (SELECT true FROM public.node_executions AS n
     WHERE n.node_instance_id = m.path) IS TRUE
   OR (SELECT true FROM public.cascade_links AS l
-    WHERE l.path = m.path) IS TRUE, m.seal
+    WHERE l.path = m.path) IS TRUE
 FROM (
   SELECT l.*, sum(100 + pg_column_size(l.payload))
       OVER (ORDER BY l.cascade_id, l.id

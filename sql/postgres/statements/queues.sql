@@ -33,7 +33,7 @@ WHERE queue = $1::text
 --
 -- All queues, with one pass over all runs. What a row is: 0 a pause, 1 owned,
 -- 2 needs a node, 3 due, 4 later.
-SELECT g.queue, max(g.paused_at), max(g.about),
+SELECT g.queue, max(g.paused_at), coalesce(max(g.about), '{}'::text),
   count(*) FILTER (WHERE g.kind = 1),
   count(*) FILTER (WHERE g.kind = 3),
   count(*) FILTER (WHERE g.kind = 4),

@@ -12,8 +12,8 @@
 -- $1 id, $2 user, $3 status, $4 behind that one, $5 queue, $6 updated before,
 -- $7 node, $8 at most
 SELECT c.id, c.status::text, c.fn_id, c.user_id::text,
-  c.created_at, c.updated_at, r.queue, r.priority, r.wake_at,
-  r.engine_id, r.claim_no, r.takeovers, r.trial, r.needs
+  c.created_at, c.updated_at, r.cascade_id, r.queue, r.priority,
+  r.wake_at, r.engine_id, r.claim_no, r.takeovers, r.trial, r.needs
 FROM public.cascades AS c
 LEFT JOIN public.cascade_runs AS r ON r.cascade_id = c.id
 WHERE (SELECT true FROM public.cascade_erasures AS x

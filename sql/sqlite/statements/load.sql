@@ -77,14 +77,13 @@ ORDER BY cascade_id, function_id, id;
 -- The messages for cascades that are there, and whether each was received.
 --
 -- ?1 from, ?2 to
-SELECT id, cascade_id, kind, name, path, payload, sent_at,
+SELECT id, cascade_id, kind, name, path, payload, sent_at, seal,
   EXISTS (
     SELECT 1 FROM main.node_executions AS e
     WHERE e.node_instance_id = m.path)
   OR EXISTS (
     SELECT 1 FROM main.cascade_links AS l
-    WHERE l.path = m.path),
-  seal
+    WHERE l.path = m.path)
 FROM main.cascade_messages AS m
 WHERE cascade_id >= ?1 AND cascade_id <= ?2
   AND EXISTS (
@@ -98,7 +97,7 @@ ORDER BY cascade_id, id;
 -- Of the last messages for a cascade those that end it.
 --
 -- ?1 cascade, ?2 how many of its last
-SELECT id, cascade_id, kind, name, path, payload, sent_at,
+SELECT id, cascade_id, kind, name, path, payload, sent_at, seal,
   EXISTS (
     SELECT 1 FROM main.node_executions AS e
     WHERE e.node_instance_id = m.path)
@@ -119,14 +118,13 @@ ORDER BY id;
 -- The first messages for a cascade, and whether each was received.
 --
 -- ?1 cascade, ?2 limit
-SELECT id, cascade_id, kind, name, path, payload, sent_at,
+SELECT id, cascade_id, kind, name, path, payload, sent_at, seal,
   EXISTS (
     SELECT 1 FROM main.node_executions AS e
     WHERE e.node_instance_id = m.path)
   OR EXISTS (
     SELECT 1 FROM main.cascade_links AS l
-    WHERE l.path = m.path),
-  seal
+    WHERE l.path = m.path)
 FROM main.cascade_messages AS m
 WHERE cascade_id = ?1
 ORDER BY id

@@ -17,6 +17,7 @@
 #include "base/mem.h"
 #include "cascade/cascade.h"
 #include "cascade/rows.h"
+#include "store/columns.h"
 #include "store/memory/text_map.h"
 #include "store/memory/treap.h"
 
@@ -40,21 +41,19 @@ keep(char **at, const char *text, size_t size)
     return kept;
 }
 
+#define COPY(type, table, row)                                     \
+    ((type *)csc_table_copy(&csc_table_##table, row, sizeof(type), \
+                            offsetof(type, row)))
+
 csc_memory_cascade *
 csc_memory_rows_cascade(const cascade_row *row)
 {
-    size_t user_size = size_of(row->user_id);
-    csc_memory_cascade *cascade = csc_mem_alloc(sizeof(*cascade) + user_size);
-    char *at;
+    csc_memory_cascade *cascade = COPY(csc_memory_cascade, cascades, row);
 
     if (cascade == NULL)
         return NULL;
-    memset(cascade, 0, sizeof(*cascade));
-    cascade->row = *row;
     cascade->node.id = row->id;
     cascade->node.item = cascade;
-    at = (char *)(cascade + 1);
-    cascade->row.user_id = keep(&at, row->user_id, user_size);
     return cascade;
 }
 
@@ -77,29 +76,14 @@ csc_memory_rows_free(csc_memory_cascade *cascade)
 csc_memory_execution *
 csc_memory_rows_execution(const cascade_execution_row *row)
 {
-    size_t path = size_of(row->node_instance_id);
-    size_t name = size_of(row->node_name);
-    size_t input = size_of(row->input);
-    size_t output = size_of(row->full_output);
-    size_t location = size_of(row->location);
-    size_t error = size_of(row->error);
-    csc_memory_execution *execution = csc_mem_alloc(
-        sizeof(*execution) + path + name + input + output + location + error);
-    char *at;
+    csc_memory_execution *execution =
+        COPY(csc_memory_execution, executions, row);
 
     if (execution == NULL)
         return NULL;
-    *execution = (csc_memory_execution){.row = *row};
     execution->row.reformed = 0;
     execution->node.id = row->id;
     execution->node.item = execution;
-    at = (char *)(execution + 1);
-    execution->row.node_instance_id = keep(&at, row->node_instance_id, path);
-    execution->row.node_name = keep(&at, row->node_name, name);
-    execution->row.input = keep(&at, row->input, input);
-    execution->row.full_output = keep(&at, row->full_output, output);
-    execution->row.location = keep(&at, row->location, location);
-    execution->row.error = keep(&at, row->error, error);
     return execution;
 }
 
@@ -115,45 +99,17 @@ csc_memory_rows_free_execution(csc_memory_execution *execution)
 csc_memory_event *
 csc_memory_rows_event(const cascade_event_row *row)
 {
-    size_t key = size_of(row->key);
-    size_t value = size_of(row->value);
-    size_t ui = size_of(row->ui_value);
-    csc_memory_event *event = csc_mem_alloc(sizeof(*event) + key + value + ui);
-    char *at;
+    csc_memory_event *event = COPY(csc_memory_event, events, row);
 
-    if (event == NULL)
-        return NULL;
-    event->row = *row;
-    event->row.reformed = 0;
-    at = (char *)(event + 1);
-    event->row.key = keep(&at, row->key, key);
-    event->row.value = keep(&at, row->value, value);
-    event->row.ui_value = keep(&at, row->ui_value, ui);
+    if (event != NULL)
+        event->row.reformed = 0;
     return event;
 }
 
 csc_memory_message *
 csc_memory_rows_message(const cascade_message_row *row)
 {
-    size_t kind = size_of(row->kind);
-    size_t name = size_of(row->name);
-    size_t path = size_of(row->path);
-    size_t payload = size_of(row->payload);
-    size_t seal = size_of(row->seal);
-    csc_memory_message *message =
-        csc_mem_alloc(sizeof(*message) + kind + name + path + payload + seal);
-    char *at;
-
-    if (message == NULL)
-        return NULL;
-    *message = (csc_memory_message){.row = *row};
-    at = (char *)(message + 1);
-    message->row.kind = keep(&at, row->kind, kind);
-    message->row.name = keep(&at, row->name, name);
-    message->row.path = keep(&at, row->path, path);
-    message->row.payload = keep(&at, row->payload, payload);
-    message->row.seal = keep(&at, row->seal, seal);
-    return message;
+    return COPY(csc_memory_message, messages, row);
 }
 
 char *

@@ -30,36 +30,16 @@
 #define ROW_SETS 20
 #define KEPT_BYTES_MAX ((size_t)1 << 20)
 
-static void
-add_start(csc_postgres_rows *rows, const cascade_row *row)
-{
-    csc_postgres_rows_uuid(rows, 0, &row->id);
-    csc_postgres_rows_text(rows, 1, csc_status_word(row->status));
-    csc_postgres_rows_i32(rows, 2, row->fn_id);
-    csc_postgres_rows_text(rows, 3, row->user_id);
-    csc_postgres_rows_time(rows, 4, row->created_at_ms);
-    csc_postgres_rows_time(rows, 5, row->updated_at_ms);
-    rows->count++;
-}
-
 /* One that comes as it ended has no run. */
 static void
 add_start_run(csc_postgres_rows *rows, const cascade_change *change)
 {
-    const cascade_run_row *run = &change->run;
+    cascade_run_row run = change->run;
 
     if (change->cascade.status != CASCADE_RUNNING)
         return;
-    csc_postgres_rows_uuid(rows, 0, &change->cascade.id);
-    csc_postgres_rows_text(rows, 1, run->queue);
-    csc_postgres_rows_i32(rows, 2, run->priority);
-    csc_postgres_rows_i64(rows, 3, run->wake_at_ms);
-    csc_postgres_rows_uuid(
-        rows, 4, csc_uuid_is_nil(&run->engine_id) ? NULL : &run->engine_id);
-    csc_postgres_rows_i64(rows, 5, run->claim_no);
-    csc_postgres_rows_i32(rows, 6, run->takeovers);
-    csc_postgres_rows_text(rows, 7, run->needs);
-    rows->count++;
+    run.cascade_id = change->cascade.id;
+    csc_postgres_rows_add(rows, &csc_table_runs, &run);
 }
 
 /* What makes a statement of its own necessary is counted. */
@@ -77,31 +57,16 @@ add_start_key(csc_postgres_batch *batch, const cascade_change *change)
 /* A row that names another cascade than its change goes without its path (an
  * event without its key), which the server refuses: behind the fence, where
  * refusing belongs. */
-static const char *
-only_if(bool same, const char *text)
-{
-    return same ? text : NULL;
-}
-
 static void
 add_execution(csc_postgres_rows *rows, const cascade_uuid *cascade_id,
-              const cascade_execution_row *row)
+              const cascade_execution_row *given)
 {
-    bool same = csc_uuid_equal(&row->cascade_id, cascade_id);
+    cascade_execution_row row = *given;
 
-    csc_postgres_rows_uuid(rows, 0, &row->id);
-    csc_postgres_rows_uuid(rows, 1, cascade_id);
-    csc_postgres_rows_i32(rows, 2, row->function_id);
-    csc_postgres_rows_text(rows, 3, csc_status_execution_word(row->status));
-    csc_postgres_rows_text(rows, 4, only_if(same, row->node_instance_id));
-    csc_postgres_rows_text(rows, 5, row->node_name);
-    csc_postgres_rows_text(rows, 6, row->input);
-    csc_postgres_rows_text(rows, 7, row->full_output);
-    csc_postgres_rows_text(rows, 8, row->location);
-    csc_postgres_rows_text(rows, 9, row->error);
-    csc_postgres_rows_time(rows, 10, row->started_at_ms);
-    csc_postgres_rows_time(rows, 11, row->completed_at_ms);
-    rows->count++;
+    if (!csc_uuid_equal(&row.cascade_id, cascade_id))
+        row.node_instance_id = NULL;
+    row.cascade_id = *cascade_id;
+    csc_postgres_rows_add(rows, &csc_table_executions, &row);
 }
 
 static void
@@ -119,17 +84,14 @@ add_update(csc_postgres_rows *rows, const cascade_uuid *cascade_id,
 
 static void
 add_event(csc_postgres_rows *rows, const cascade_uuid *cascade_id,
-          const cascade_event_row *row)
+          const cascade_event_row *given)
 {
-    bool same = csc_uuid_equal(&row->cascade_id, cascade_id);
+    cascade_event_row row = *given;
 
-    csc_postgres_rows_uuid(rows, 0, cascade_id);
-    csc_postgres_rows_i32(rows, 1, row->function_id);
-    csc_postgres_rows_text(rows, 2, only_if(same, row->key));
-    csc_postgres_rows_text(rows, 3, row->value);
-    csc_postgres_rows_text(rows, 4, row->ui_value);
-    csc_postgres_rows_time_us(rows, 5, row->created_at_us);
-    rows->count++;
+    if (!csc_uuid_equal(&row.cascade_id, cascade_id))
+        row.key = NULL;
+    row.cascade_id = *cascade_id;
+    csc_postgres_rows_add(rows, &csc_table_events, &row);
 }
 
 static void
@@ -168,27 +130,15 @@ add_revive(csc_postgres_rows *rows, const cascade_change *change)
 }
 
 static void
-add_message(csc_postgres_rows *rows, const cascade_message_row *row)
-{
-    csc_postgres_rows_uuid(rows, 0, &row->cascade_id);
-    csc_postgres_rows_text(rows, 1, row->kind);
-    csc_postgres_rows_text(rows, 2, row->name);
-    csc_postgres_rows_text(rows, 3, row->path);
-    csc_postgres_rows_text(rows, 4, row->payload);
-    csc_postgres_rows_i64(rows, 5, row->sent_at_ms);
-    csc_postgres_rows_text(rows, 6, row->seal);
-    rows->count++;
-}
-
-static void
 add_seal(csc_postgres_rows *rows, const cascade_change *change)
 {
+    cascade_seal_row seal;
+
     if (change->seal == NULL)
         return;
-    csc_postgres_rows_uuid(rows, 0, &change->cascade.id);
-    csc_postgres_rows_i64(rows, 1, change->seal->number);
-    csc_postgres_rows_text(rows, 2, change->seal->seal);
-    rows->count++;
+    seal = *change->seal;
+    seal.cascade_id = change->cascade.id;
+    csc_postgres_rows_add(rows, &csc_table_seals, &seal);
 }
 
 const cascade_uuid *
@@ -214,7 +164,8 @@ add_messages(csc_postgres_batch *batch, const cascade_change *change)
         batch->received.count++;
     }
     for (size_t i = 0; i < change->send_count; i++) {
-        add_message(&batch->sends, &change->sends[i]);
+        csc_postgres_rows_add(&batch->sends, &csc_table_messages,
+                              &change->sends[i]);
         csc_postgres_rows_uuid(&batch->sends, 7, first);
     }
 }
@@ -257,7 +208,8 @@ add_change(csc_postgres_batch *batch, const cascade_change *change)
     }
     if (start) {
         add_start_key(batch, change);
-        add_start(&batch->start_cascades, &change->cascade);
+        csc_postgres_rows_add(&batch->start_cascades, &csc_table_cascades,
+                              &change->cascade);
         add_start_run(&batch->start_runs, change);
         if (change->root != NULL)
             csc_postgres_links_add(&batch->links, change->root, id,
@@ -337,7 +289,8 @@ csc_postgres_batch_fill(csc_postgres_batch **batch,
     for (size_t i = 0; i < count; i++)
         add_change(*batch, &changes[i]);
     for (size_t i = 0; i < message_count; i++)
-        add_message(&(*batch)->submitted, &messages[i]);
+        csc_postgres_rows_add(&(*batch)->submitted, &csc_table_messages,
+                              &messages[i]);
     row_sets = all_rows(*batch, rows);
     for (size_t i = 0; i < row_sets; i++) {
         if (!csc_postgres_rows_good(rows[i]))

@@ -19,107 +19,23 @@
 #include "cascade/cascade.h"
 #include "store/store.h"
 
-typedef enum column_type {
-    TYPE_UUID,
-    TYPE_STATUS,
-    TYPE_EXECUTION_STATUS,
-    TYPE_INT,
-    TYPE_ID, /* int4 or int8 */
-    TYPE_BIGINT,
-    TYPE_TEXT,
-    TYPE_JSONB,
-    TYPE_TIME
-} column_type;
-
-typedef struct column_need {
-    const char *table;
-    const char *column;
-    column_type type;
-    unsigned rules; /* NEED_* */
-} column_need;
-
-#define NEED_NULL 1u  /* we write NULL there */
-#define NEED_LATER 2u /* a migration adds it to a table of an earlier one */
-
-/* Grouped by table. */
-static const column_need needs[] = {
-    {"cascades", "id", TYPE_UUID, 0},
-    {"cascades", "status", TYPE_STATUS, 0},
-    {"cascades", "fn_id", TYPE_INT, 0},
-    {"cascades", "user_id", TYPE_TEXT, 0},
-    {"cascades", "created_at", TYPE_TIME, 0},
-    {"cascades", "updated_at", TYPE_TIME, 0},
-    {"node_executions", "id", TYPE_UUID, 0},
-    {"node_executions", "node_instance_id", TYPE_TEXT, 0},
-    {"node_executions", "cascade_id", TYPE_UUID, 0},
-    {"node_executions", "node_name", TYPE_TEXT, 0},
-    {"node_executions", "function_id", TYPE_INT, 0},
-    {"node_executions", "input_context", TYPE_JSONB, 0},
-    {"node_executions", "full_output", TYPE_JSONB, NEED_NULL},
-    {"node_executions", "location", TYPE_TEXT, 0},
-    {"node_executions", "status", TYPE_EXECUTION_STATUS, 0},
-    {"node_executions", "error", TYPE_TEXT, NEED_NULL},
-    {"node_executions", "started_at", TYPE_TIME, 0},
-    {"node_executions", "completed_at", TYPE_TIME, NEED_NULL},
-    {"context_events", "id", TYPE_ID, 0},
-    {"context_events", "key", TYPE_TEXT, 0},
-    {"context_events", "value", TYPE_JSONB, 0},
-    {"context_events", "ui_value", TYPE_JSONB, NEED_NULL},
-    {"context_events", "function_id", TYPE_INT, 0},
-    {"context_events", "cascade_id", TYPE_UUID, 0},
-    {"context_events", "created_at", TYPE_TIME, 0},
-    {"cascade_runs", "cascade_id", TYPE_UUID, 0},
-    {"cascade_runs", "queue", TYPE_TEXT, 0},
-    {"cascade_runs", "priority", TYPE_INT, 0},
-    {"cascade_runs", "wake_at", TYPE_BIGINT, 0},
-    {"cascade_runs", "engine_id", TYPE_UUID, NEED_NULL},
-    {"cascade_runs", "claim_no", TYPE_BIGINT, 0},
-    {"cascade_runs", "takeovers", TYPE_INT, 0},
-    {"cascade_runs", "trial", TYPE_INT, NEED_LATER},
-    {"cascade_runs", "needs", TYPE_TEXT, NEED_NULL},
-    {"cascade_engines", "engine_id", TYPE_UUID, 0},
-    {"cascade_engines", "host", TYPE_TEXT, 0},
-    {"cascade_engines", "pid", TYPE_BIGINT, 0},
-    {"cascade_engines", "process_start", TYPE_BIGINT, 0},
-    {"cascade_engines", "lane_count", TYPE_INT, 0},
-    {"cascade_engines", "lease_until", TYPE_BIGINT, 0},
-    {"cascade_engines", "about", TYPE_TEXT, NEED_LATER},
-    {"cascade_engines", "started_at", TYPE_BIGINT, NEED_LATER},
-    {"cascade_lanes", "engine_id", TYPE_UUID, 0},
-    {"cascade_lanes", "lane", TYPE_INT, 0},
-    {"cascade_lanes", "batch", TYPE_BIGINT, 0},
-    {"cascade_messages", "id", TYPE_BIGINT, 0},
-    {"cascade_messages", "cascade_id", TYPE_UUID, 0},
-    {"cascade_messages", "kind", TYPE_TEXT, 0},
-    {"cascade_messages", "name", TYPE_TEXT, 0},
-    {"cascade_messages", "path", TYPE_TEXT, 0},
-    {"cascade_messages", "payload", TYPE_JSONB, 0},
-    {"cascade_messages", "sent_at", TYPE_BIGINT, 0},
-    {"cascade_messages", "seal", TYPE_TEXT, NEED_NULL | NEED_LATER},
-    {"cascade_keys", "user_id", TYPE_TEXT, 0},
-    {"cascade_keys", "key", TYPE_TEXT, 0},
-    {"cascade_keys", "run_number", TYPE_INT, 0},
-    {"cascade_queues", "queue", TYPE_TEXT, 0},
-    {"cascade_queues", "paused_at", TYPE_BIGINT, 0},
-    {"cascade_queues", "about", TYPE_TEXT, 0},
-    {"cascade_erasures", "cascade_id", TYPE_UUID, 0},
-    {"cascade_erasures", "engine_id", TYPE_UUID, NEED_NULL},
-    {"cascade_erasures", "marked_at", TYPE_BIGINT, 0},
-    {"cascade_links", "path", TYPE_TEXT, 0},
-    {"cascade_links", "root", TYPE_UUID, 0},
-    {"cascade_links", "next_id", TYPE_UUID, NEED_NULL},
-    {"cascade_links", "number", TYPE_BIGINT, 0},
-    {"cascade_links", "run_number", TYPE_INT, NEED_NULL | NEED_LATER},
-    {"cascade_seals", "cascade_id", TYPE_UUID, 0},
-    {"cascade_seals", "number", TYPE_BIGINT, 0},
-    {"cascade_seals", "seal", TYPE_TEXT, 0},
-    {"cascade_schema", "number", TYPE_INT, 0},
-    {"cascade_schema", "name", TYPE_TEXT, 0},
-    {"cascade_schema", "checksum", TYPE_TEXT, NEED_NULL},
-    {"cascade_schema", "applied_at", TYPE_TIME, 0},
+#define AT(member) offsetof(cascade_incarnation, member)
+static const csc_column engine_columns[] = {
+    {"engine_id", CSC_COLUMN_UUID, 0, AT(engine_id)},
+    {"host", CSC_COLUMN_TEXT, 0, AT(host)},
+    {"pid", CSC_COLUMN_I64, 0, AT(pid)},
+    {"process_start", CSC_COLUMN_I64, 0, AT(process_start)},
+    {"lease_until", CSC_COLUMN_I64, 0, AT(lease_ms)},
+    {"lane_count", CSC_COLUMN_I32, CSC_COLUMN_COUNT, AT(lane_count)},
+    {"about", CSC_COLUMN_TEXT, CSC_COLUMN_LATER, AT(about)},
+    {"started_at", CSC_COLUMN_I64, CSC_COLUMN_LATER, AT(started_at_ms)},
 };
+#undef AT
 
-#define NEED_COUNT (sizeof(needs) / sizeof(needs[0]))
+const csc_table csc_postgres_table_engines = {"cascade_engines", engine_columns,
+                                              sizeof(engine_columns) /
+                                                  sizeof(engine_columns[0]),
+                                              sizeof(cascade_incarnation)};
 
 /* Columns sorted by name. */
 static const char *const uniques[][3] = {
@@ -171,6 +87,18 @@ typedef struct found_columns {
     const char *schema;
 } found_columns;
 
+static const csc_table *
+get_table(size_t i)
+{
+    return i < csc_table_count ? csc_tables[i] : &csc_postgres_table_engines;
+}
+
+static size_t
+count_tables(void)
+{
+    return csc_table_count + 1;
+}
+
 static const char *
 found_text(const found_columns *found, int row, int column)
 {
@@ -183,60 +111,68 @@ found_flag(const found_columns *found, int row, int column)
     return PQgetvalue(found->result, row, column)[0] != 0;
 }
 
-static const char *
-check_type(const found_columns *found, int row, column_type type)
-{
-    const char *name = found_text(found, row, 3);
-    bool ours = strcmp(found_text(found, row, 2), found->schema) == 0;
-    bool system = strcmp(found_text(found, row, 2), "pg_catalog") == 0;
+/* Names of the server's own schema, but for an enum: one or two that do. */
+typedef struct wanted_type {
+    const char *name;
+    const char *or_name;
+    bool ours;
+    const char *why;
+} wanted_type;
 
-    switch (type) {
-    case TYPE_UUID:
-        return system && strcmp(name, "uuid") == 0 ? NULL : "must be UUID";
-    case TYPE_STATUS:
-        return ours && strcmp(name, "cascade_status") == 0
-                   ? NULL
-                   : "must be the enum cascade_status of the same schema";
-    case TYPE_EXECUTION_STATUS:
-        return ours && strcmp(name, "execution_status") == 0
-                   ? NULL
-                   : "must be the enum execution_status of the same schema";
-    case TYPE_INT:
-        return system && strcmp(name, "int4") == 0 ? NULL : "must be INTEGER";
-    case TYPE_ID:
-        return system &&
-                       (strcmp(name, "int4") == 0 || strcmp(name, "int8") == 0)
-                   ? NULL
-                   : "must be INTEGER or BIGINT";
-    case TYPE_BIGINT:
-        return system && strcmp(name, "int8") == 0 ? NULL : "must be BIGINT";
-    case TYPE_TEXT:
-        return system && (strcmp(name, "text") == 0 ||
-                          strcmp(name, "varchar") == 0)
-                   ? NULL
-                   : "must be TEXT";
-    case TYPE_JSONB:
-        return system && strcmp(name, "jsonb") == 0 ? NULL : "must be JSONB";
-    case TYPE_TIME:
-        return system && strcmp(name, "timestamp") == 0
-                   ? NULL
-                   : "must be TIMESTAMP without time zone";
-    }
-    return "has an unknown type";
+static const wanted_type *
+want(csc_column_kind kind)
+{
+    static const wanted_type types[] = {
+        [CSC_COLUMN_UUID] = {"uuid", NULL, false, "must be UUID"},
+        [CSC_COLUMN_STATUS] = {"cascade_status", NULL, true,
+                               "must be the enum cascade_status of the same "
+                               "schema"},
+        [CSC_COLUMN_EXECUTION_STATUS] = {"execution_status", NULL, true,
+                                         "must be the enum execution_status of "
+                                         "the same schema"},
+        [CSC_COLUMN_I32] = {"int4", NULL, false, "must be INTEGER"},
+        [CSC_COLUMN_I64] = {"int8", NULL, false, "must be BIGINT"},
+        [CSC_COLUMN_SERIAL] = {"int4", "int8", false,
+                               "must be INTEGER or BIGINT"},
+        [CSC_COLUMN_TEXT] = {"text", "varchar", false, "must be TEXT"},
+        [CSC_COLUMN_JSON] = {"jsonb", NULL, false, "must be JSONB"},
+        [CSC_COLUMN_PAYLOAD] = {"jsonb", NULL, false, "must be JSONB"},
+        [CSC_COLUMN_TIME] = {"timestamp", NULL, false,
+                             "must be TIMESTAMP without time zone"},
+        [CSC_COLUMN_TIME_US] = {"timestamp", NULL, false,
+                                "must be TIMESTAMP without time zone"},
+    };
+
+    return &types[kind];
+}
+
+/* Why the column's type does not do; NULL: it does. */
+static const char *
+check_type(const found_columns *found, int row, csc_column_kind kind)
+{
+    const wanted_type *wanted = want(kind);
+    const char *schema = wanted->ours ? found->schema : "pg_catalog";
+    const char *name = found_text(found, row, 3);
+    bool fits = strcmp(name, wanted->name) == 0 ||
+                (wanted->or_name != NULL && strcmp(name, wanted->or_name) == 0);
+
+    return fits && strcmp(found_text(found, row, 2), schema) == 0 ? NULL
+                                                                  : wanted->why;
 }
 
 static cascade_err
-check_known(const found_columns *found, int row, const column_need *need)
+check_known(const found_columns *found, int row, const csc_column *column)
 {
-    const char *why = check_type(found, row, need->type);
+    const char *why = check_type(found, row, column->kind);
 
     if (why == NULL && found_flag(found, row, 6))
         why = "is generated, so it cannot be written";
-    if (why == NULL && (need->rules & NEED_NULL) != 0 &&
+    if (why == NULL && (column->rules & CSC_COLUMN_NULL) != 0 &&
         found_flag(found, row, 4))
         why = "must take NULL";
-    return why == NULL ? CASCADE_OK
-                       : fail_column(need->table, need->column, why);
+    return why == NULL
+               ? CASCADE_OK
+               : fail_column(found_text(found, row, 0), column->name, why);
 }
 
 /* A column we do not know. */
@@ -250,63 +186,50 @@ check_unknown(const found_columns *found, int row)
                        "library, which could insert no row");
 }
 
-static const column_need *
-find_need(const char *table, const char *column)
-{
-    for (size_t i = 0; i < NEED_COUNT; i++) {
-        if (strcmp(needs[i].table, table) == 0 &&
-            strcmp(needs[i].column, column) == 0)
-            return &needs[i];
-    }
-    return NULL;
-}
-
-static bool
-has_table(const found_columns *found, const char *table)
-{
-    for (int row = 0; row < PQntuples(found->result); row++) {
-        if (strcmp(found_text(found, row, 0), table) == 0)
-            return true;
-    }
-    return false;
-}
-
+/* All that are there are known to fit before one is missed. */
 static cascade_err
-check_missing(const found_columns *found, const bool seen[NEED_COUNT], bool all)
+check_there(const found_columns *found, const csc_table *table,
+            bool seen[CSC_COLUMNS_MAX], bool *there)
 {
-    for (size_t i = 0; i < NEED_COUNT; i++) {
-        if (seen[i] || (!all && (needs[i].rules & NEED_LATER) != 0))
-            continue;
-        if (has_table(found, needs[i].table))
-            return fail_column(needs[i].table, needs[i].column, "is missing");
-        if (all)
-            return csc_fail(CASCADE_ERR_SCHEMA,
-                            "table %s is missing, although cascade_schema "
-                            "tells that it was made",
-                            needs[i].table);
-    }
-    return CASCADE_OK;
-}
-
-static cascade_err
-check_columns(const found_columns *found, bool all)
-{
-    bool seen[NEED_COUNT] = {false};
     cascade_err err = CASCADE_OK;
 
+    memset(seen, 0, CSC_COLUMNS_MAX * sizeof(seen[0]));
+    *there = false;
     for (int row = 0; row < PQntuples(found->result) && err == CASCADE_OK;
          row++) {
-        const column_need *need =
-            find_need(found_text(found, row, 0), found_text(found, row, 1));
+        const csc_column *column;
 
-        if (need == NULL) {
-            err = check_unknown(found, row);
-        } else {
-            seen[need - needs] = true;
-            err = check_known(found, row, need);
-        }
+        if (strcmp(found_text(found, row, 0), table->name) != 0)
+            continue;
+        *there = true;
+        column = csc_column_find(table, found_text(found, row, 1), strcmp);
+        if (column != NULL)
+            seen[column - table->columns] = true;
+        err = column == NULL ? check_unknown(found, row)
+                             : check_known(found, row, column);
     }
-    return err == CASCADE_OK ? check_missing(found, seen, all) : err;
+    return err;
+}
+
+static cascade_err
+check_table(const found_columns *found, const csc_table *table, bool all)
+{
+    bool seen[CSC_COLUMNS_MAX];
+    bool there = false;
+    cascade_err err = check_there(found, table, seen, &there);
+
+    if (err == CASCADE_OK && !there && all)
+        return csc_fail(CASCADE_ERR_SCHEMA,
+                        "table %s is missing, although cascade_schema tells "
+                        "that it was made",
+                        table->name);
+    for (size_t i = 0; there && i < table->count && err == CASCADE_OK; i++) {
+        if (!seen[i] &&
+            (all || (table->columns[i].rules & CSC_COLUMN_LATER) == 0))
+            err =
+                fail_column(table->name, table->columns[i].name, "is missing");
+    }
+    return err;
 }
 
 static cascade_err
@@ -319,10 +242,8 @@ read_columns(csc_postgres_conn *conn, bool all)
     cascade_err err;
 
     csc_postgres_rows_start(&tables, "s");
-    for (size_t i = 0; i < NEED_COUNT; i++) {
-        if (i == 0 || strcmp(needs[i - 1].table, needs[i].table) != 0)
-            csc_postgres_rows_text(&tables, 0, needs[i].table);
-    }
+    for (size_t i = 0; i < count_tables(); i++)
+        csc_postgres_rows_text(&tables, 0, get_table(i)->name);
     if (!csc_postgres_rows_good(&tables)) {
         err = csc_fail_memory();
         goto out;
@@ -334,8 +255,8 @@ read_columns(csc_postgres_conn *conn, bool all)
                                   conn->store->sql[CSC_POSTGRES_LIST_COLUMNS],
                                   &params, &result);
     found.result = result;
-    if (err == CASCADE_OK)
-        err = check_columns(&found, all);
+    for (size_t i = 0; i < count_tables() && err == CASCADE_OK; i++)
+        err = check_table(&found, get_table(i), all);
 out:
     PQclear(result);
     csc_postgres_rows_fini(&tables);

@@ -154,32 +154,20 @@ cascade_err
 csc_postgres_engine_list(void *self, cascade_engine_sink sink, void *context,
                          bool *orphans)
 {
-    static const char *const columns[] = {
-        "engine_id",   "host",       "pid",   "process_start",
-        "lease_until", "lane_count", "about", "started_at"};
     csc_postgres_call call = {.statement = CSC_POSTGRES_LIST_ENGINES};
-    csc_postgres_reader reader = {.table = "cascade_engines",
-                                  .columns = columns};
     cascade_err err =
         csc_postgres_pool_run(self, CSC_POSTGRES_ALWAYS, read_engines, &call);
 
-    reader.result = call.result;
     if (err == CASCADE_OK && orphans != NULL)
         *orphans = PQntuples(call.result) > 0 &&
                    csc_postgres_result_i64(call.result, 0, 8) > 0;
     for (int i = 0; err == CASCADE_OK && i < PQntuples(call.result); i++) {
+        csc_postgres_reader reader = {.result = call.result, .row = i};
         cascade_incarnation row;
 
-        reader.row = i;
-        row.engine_id = csc_postgres_row_uuid(&reader, 0);
-        row.host = csc_postgres_row_text(&reader, 1);
-        row.pid = csc_postgres_row_i64(&reader, 2);
-        row.process_start = csc_postgres_row_i64(&reader, 3);
-        row.lease_ms = csc_postgres_row_i64(&reader, 4);
-        row.lane_count = (uint32_t)csc_postgres_row_i32(&reader, 5);
-        row.about = csc_postgres_row_text(&reader, 6);
-        row.started_at_ms = csc_postgres_row_i64(&reader, 7);
-        err = reader.err != CASCADE_OK ? reader.err : sink(context, &row);
+        err = csc_postgres_row_read(&reader, &csc_postgres_table_engines, &row);
+        if (err == CASCADE_OK)
+            err = sink(context, &row);
     }
     PQclear(call.result);
     return err;

@@ -51,6 +51,7 @@
 #include "cascade/postgres.h"
 #include "cascade/rows.h"
 #include "cascade/store.h"
+#include "store/columns.h"
 #include "store/postgres/statements.h"
 
 /* ---- sql.c ------------------------------------------------------ */
@@ -114,6 +115,10 @@ void csc_postgres_rows_start(csc_postgres_rows *rows, const char *types);
 void csc_postgres_rows_fini(csc_postgres_rows *rows);
 /* False when memory ran out while it was filled. */
 bool csc_postgres_rows_good(const csc_postgres_rows *rows);
+/* Adds all that an insert has of the table's row: what the store gives is left
+ * out. `rows` have a column for each. */
+void csc_postgres_rows_add(csc_postgres_rows *rows, const csc_table *table,
+                           const void *row);
 /* Each adds the next row's value of one column. */
 void csc_postgres_rows_uuid(csc_postgres_rows *rows, size_t column,
                             const cascade_uuid *id); /* NULL: NULL */
@@ -180,31 +185,23 @@ void csc_postgres_batch_free(csc_postgres_batch *batch);
 typedef struct csc_postgres_reader {
     const PGresult *result;
     int row;
+    int first; /* the column that tells the row from others */
     const char *table;
-    const char *const *columns;      /* their names, for the error text */
+    const csc_column *columns;       /* from `first` on, for the error text */
+    csc_buf *payloads[2];            /* room for them; where the row has any */
     char id[CASCADE_UUID_TEXT_SIZE]; /* of the row; "" until it was read */
     cascade_err err;
 } csc_postgres_reader;
 
+/* The columns from `first` on as a row of the table. Its texts are valid as
+ * long as the result, payloads as long as their room. Returns `err`. */
+cascade_err csc_postgres_row_read(csc_postgres_reader *reader,
+                                  const csc_table *table, void *row);
+
+/* One column, by its place in the result. */
 cascade_uuid csc_postgres_row_uuid(csc_postgres_reader *reader, int column);
 int32_t csc_postgres_row_i32(csc_postgres_reader *reader, int column);
-int64_t csc_postgres_row_i64(csc_postgres_reader *reader, int column);
-/* Valid as long as the result. */
-const char *csc_postgres_row_text(csc_postgres_reader *reader, int column);
-const char *csc_postgres_row_text_or_null(csc_postgres_reader *reader,
-                                          int column);
 int64_t csc_postgres_row_time(csc_postgres_reader *reader, int column);
-int64_t csc_postgres_row_time_us(csc_postgres_reader *reader, int column);
-int64_t csc_postgres_row_time_or_none(csc_postgres_reader *reader, int column);
-/* A payload in canonical form, in `buf`; NULL for NULL. */
-const char *csc_postgres_row_json(csc_postgres_reader *reader, int column,
-                                  csc_buf *buf);
-cascade_status csc_postgres_row_status(csc_postgres_reader *reader, int column);
-cascade_execution_status csc_postgres_row_execution_status(
-    csc_postgres_reader *reader, int column);
-/* The value says nothing that this column may say. */
-void csc_postgres_row_corrupt(csc_postgres_reader *reader, int column,
-                              const char *why);
 
 /* For results of our own making: 0 where there is no such number. */
 int64_t csc_postgres_result_i64(const PGresult *result, int row, int column);
@@ -587,6 +584,8 @@ cascade_err csc_postgres_place_check(csc_postgres *store,
                                      const cascade_uuid *engine_id);
 
 /* ---- columns.c --------------------------------------------------- */
+
+extern const csc_table csc_postgres_table_engines; /* cascade_incarnation */
 
 /* Checks the columns of the tables: of those that exist (`all` false), or that
  * all of them exist too. */

@@ -29,8 +29,10 @@ typedef struct path_state {
 static cascade_err
 read_found(const PGresult *result, int row, path_state *state)
 {
-    static const char *const columns[] = {"nth", "next_id", "root",
-                                          "run_number"};
+    static const csc_column columns[] = {{.name = "nth"},
+                                         {.name = "next_id"},
+                                         {.name = "root"},
+                                         {.name = "run_number"}};
     csc_postgres_reader reader = {.result = result,
                                   .row = row,
                                   .table = "cascade_links",

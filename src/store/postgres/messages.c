@@ -14,9 +14,6 @@
  */
 #include "store/postgres/internal.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-
 #include "base/data/buf.h"
 #include "base/error.h"
 #include "base/uuid.h"
@@ -42,31 +39,19 @@ typedef struct receive_state {
     cascade_uuid before; /* the cascade in front of it */
 } receive_state;
 
+#define REPEATED_AT 8 /* behind the columns of the table */
+
 cascade_err
 csc_postgres_messages_sink(const PGresult *result, csc_buf *payload,
                            cascade_message_sink sink, void *context)
 {
-    static const char *const columns[] = {"id",      "cascade_id", "kind",
-                                          "name",    "path",       "payload",
-                                          "sent_at", "repeated",   "seal"};
-    csc_postgres_reader reader = {
-        .result = result, .table = "cascade_messages", .columns = columns};
+    csc_postgres_reader reader = {.result = result, .payloads = {payload}};
     cascade_message_row row;
+    cascade_err err = csc_postgres_row_read(&reader, &csc_table_messages, &row);
 
-    row.id = csc_postgres_row_i64(&reader, 0);
-    (void)snprintf(reader.id, sizeof(reader.id), "%" PRId64, row.id);
-    row.cascade_id = csc_postgres_row_uuid(&reader, 1);
-    row.kind = csc_postgres_row_text(&reader, 2);
-    row.name = csc_postgres_row_text(&reader, 3);
-    row.path = csc_postgres_row_text(&reader, 4);
-    row.payload = csc_postgres_row_json(&reader, 5, payload);
-    row.sent_at_ms = csc_postgres_row_i64(&reader, 6);
-    row.seal = csc_postgres_row_text_or_null(&reader, 8);
-    if (row.payload == NULL)
-        csc_postgres_row_corrupt(&reader, 5, "is NULL");
-    if (reader.err != CASCADE_OK)
-        return reader.err;
-    return sink(context, &row, PQgetvalue(result, 0, 7)[0] != 0);
+    if (err != CASCADE_OK)
+        return err;
+    return sink(context, &row, PQgetvalue(result, 0, REPEATED_AT)[0] != 0);
 }
 
 static cascade_err

@@ -19,6 +19,8 @@
 
 #include "base/clock.h"
 #include "base/data/buf.h"
+#include "base/status.h"
+#include "base/uuid.h"
 #include "cascade/cascade.h"
 
 #define HEADER_SIZE 20
@@ -249,6 +251,62 @@ csc_postgres_rows_time_us(csc_postgres_rows *rows, size_t column,
         __builtin_sub_overflow(time_us, CSC_POSTGRES_EPOCH_US, &time_us))
         time_us = TIME_REFUSED;
     csc_postgres_rows_i64(rows, column, time_us);
+}
+
+static void
+add_column(csc_postgres_rows *rows, size_t at, const csc_column *column,
+           const void *value)
+{
+    bool nullable = (column->rules & CSC_COLUMN_NULL) != 0;
+
+    switch (column->kind) {
+    case CSC_COLUMN_UUID:
+        csc_postgres_rows_uuid(
+            rows, at, nullable && csc_uuid_is_nil(value) ? NULL : value);
+        break;
+    case CSC_COLUMN_STATUS:
+        csc_postgres_rows_text(rows, at,
+                               csc_status_word(*(const cascade_status *)value));
+        break;
+    case CSC_COLUMN_EXECUTION_STATUS:
+        csc_postgres_rows_text(rows, at,
+                               csc_status_execution_word(
+                                   *(const cascade_execution_status *)value));
+        break;
+    case CSC_COLUMN_I32:
+        csc_postgres_rows_i32(rows, at, *(const int32_t *)value);
+        break;
+    case CSC_COLUMN_I64:
+    case CSC_COLUMN_SERIAL:
+        csc_postgres_rows_i64(rows, at, *(const int64_t *)value);
+        break;
+    case CSC_COLUMN_TEXT:
+    case CSC_COLUMN_JSON:
+    case CSC_COLUMN_PAYLOAD:
+        csc_postgres_rows_text(rows, at, *(const char *const *)value);
+        break;
+    case CSC_COLUMN_TIME:
+        csc_postgres_rows_time(rows, at, *(const int64_t *)value);
+        break;
+    case CSC_COLUMN_TIME_US:
+        csc_postgres_rows_time_us(rows, at, *(const int64_t *)value);
+        break;
+    }
+}
+
+void
+csc_postgres_rows_add(csc_postgres_rows *rows, const csc_table *table,
+                      const void *row)
+{
+    size_t at = 0;
+
+    for (size_t i = 0; i < table->count; i++) {
+        const csc_column *column = &table->columns[i];
+
+        if ((column->rules & CSC_COLUMN_GIVEN) == 0)
+            add_column(rows, at++, column, (const char *)row + column->at);
+    }
+    rows->count++;
 }
 
 void

@@ -108,31 +108,13 @@ static cascade_err
 sink_queue(const PGresult *result, int at, cascade_queue_sink sink,
            void *context)
 {
-    static const char *const columns[] = {"queue",   "paused_at", "about",
-                                          "owned",   "due",       "later",
-                                          "needing", "wake_at"};
-    csc_postgres_reader reader = {.result = result,
-                                  .row = at,
-                                  .table = "cascade_queues",
-                                  .columns = columns};
-    bool any_due = !PQgetisnull(result, at, 7);
-    cascade_queue_row row = {.paused_at_ms = CASCADE_TIME_NONE,
-                             .about = CSC_POSTGRES_NOTHING,
-                             .due_since_ms = CASCADE_TIME_NONE};
+    csc_postgres_reader reader = {.result = result, .row = at};
+    cascade_queue_row row;
+    cascade_err err =
+        csc_postgres_row_read(&reader, &csc_table_queue_list, &row);
 
-    row.queue = csc_postgres_row_text(&reader, 0);
-    row.paused = !PQgetisnull(result, at, 1);
-    if (row.paused) {
-        row.paused_at_ms = csc_postgres_row_i64(&reader, 1);
-        row.about = csc_postgres_row_text(&reader, 2);
-    }
-    row.owned = csc_postgres_row_i64(&reader, 3);
-    row.due = csc_postgres_row_i64(&reader, 4);
-    row.later = csc_postgres_row_i64(&reader, 5);
-    row.needing = csc_postgres_row_i64(&reader, 6);
-    if (any_due)
-        row.due_since_ms = csc_postgres_row_i64(&reader, 7);
-    return reader.err != CASCADE_OK ? reader.err : sink(context, &row);
+    row.paused = row.paused_at_ms != CASCADE_TIME_NONE;
+    return err == CASCADE_OK ? sink(context, &row) : err;
 }
 
 /* One row for each queue: all are fetched before the first is handed on, so no

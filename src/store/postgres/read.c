@@ -18,8 +18,6 @@
  */
 #include "store/postgres/internal.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/data/buf.h"
@@ -52,88 +50,43 @@ static cascade_err
 sink_cascade(void *context, const PGresult *result)
 {
     row_target *target = context;
-    static const char *const columns[] = {
-        "id", "status", "fn_id", "user_id", "created_at", "updated_at"};
-    csc_postgres_reader reader = {
-        .result = result, .table = "cascades", .columns = columns};
+    csc_postgres_reader reader = {.result = result};
     cascade_row row;
+    cascade_err err = csc_postgres_row_read(&reader, &csc_table_cascades, &row);
 
-    row.id = csc_postgres_row_uuid(&reader, 0);
-    row.status = csc_postgres_row_status(&reader, 1);
-    row.fn_id = csc_postgres_row_i32(&reader, 2);
-    row.user_id = csc_postgres_row_text(&reader, 3);
-    row.created_at_ms = csc_postgres_row_time(&reader, 4);
-    row.updated_at_ms = csc_postgres_row_time(&reader, 5);
-    if (reader.err != CASCADE_OK)
-        return reader.err;
-    return target->sink->on_cascade(target->sink->context, &row);
+    return err == CASCADE_OK
+               ? target->sink->on_cascade(target->sink->context, &row)
+               : err;
 }
 
+/* jsonb has a form of its own, so nothing is reformed: S76. */
 static cascade_err
 sink_execution(void *context, const PGresult *result)
 {
     row_target *target = context;
-    static const char *const columns[] = {"id",
-                                          "cascade_id",
-                                          "function_id",
-                                          "status",
-                                          "node_instance_id",
-                                          "node_name",
-                                          "input_context",
-                                          "full_output",
-                                          "location",
-                                          "error",
-                                          "started_at",
-                                          "completed_at"};
     csc_postgres_reader reader = {
-        .result = result, .table = "node_executions", .columns = columns};
-    cascade_execution_row row;
+        .result = result, .payloads = {&target->first, &target->second}};
+    cascade_execution_row row = {.reformed = 0};
+    cascade_err err =
+        csc_postgres_row_read(&reader, &csc_table_executions, &row);
 
-    row.id = csc_postgres_row_uuid(&reader, 0);
-    row.cascade_id = csc_postgres_row_uuid(&reader, 1);
-    row.function_id = csc_postgres_row_i32(&reader, 2);
-    row.status = csc_postgres_row_execution_status(&reader, 3);
-    row.node_instance_id = csc_postgres_row_text(&reader, 4);
-    row.node_name = csc_postgres_row_text(&reader, 5);
-    row.input = csc_postgres_row_json(&reader, 6, &target->first);
-    row.full_output = csc_postgres_row_json(&reader, 7, &target->second);
-    row.location = csc_postgres_row_text(&reader, 8);
-    row.error = csc_postgres_row_text_or_null(&reader, 9);
-    row.started_at_ms = csc_postgres_row_time(&reader, 10);
-    row.completed_at_ms = csc_postgres_row_time_or_none(&reader, 11);
-    row.reformed = 0; /* jsonb has a form of its own: S76 */
-    if (row.input == NULL)
-        csc_postgres_row_corrupt(&reader, 6, "is NULL");
-    if (reader.err != CASCADE_OK)
-        return reader.err;
-    return target->sink->on_execution(target->sink->context, &row);
+    return err == CASCADE_OK
+               ? target->sink->on_execution(target->sink->context, &row)
+               : err;
 }
 
 static cascade_err
 sink_event(void *context, const PGresult *result)
 {
     row_target *target = context;
-    static const char *const columns[] = {
-        "id",    "cascade_id", "function_id", "key",
-        "value", "ui_value",   "created_at"};
     csc_postgres_reader reader = {
-        .result = result, .table = "context_events", .columns = columns};
-    cascade_event_row row;
+        .result = result, .payloads = {&target->first, &target->second}};
+    cascade_event_row row = {.reformed = 0};
+    cascade_err err = csc_postgres_row_read(&reader, &csc_table_events, &row);
 
-    row.id = csc_postgres_row_i64(&reader, 0);
-    (void)snprintf(reader.id, sizeof(reader.id), "%" PRId64, row.id);
-    row.cascade_id = csc_postgres_row_uuid(&reader, 1);
-    row.function_id = csc_postgres_row_i32(&reader, 2);
-    row.key = csc_postgres_row_text(&reader, 3);
-    row.value = csc_postgres_row_json(&reader, 4, &target->first);
-    row.ui_value = csc_postgres_row_json(&reader, 5, &target->second);
-    row.created_at_us = csc_postgres_row_time_us(&reader, 6);
-    row.reformed = 0;
-    if (row.value == NULL)
-        csc_postgres_row_corrupt(&reader, 4, "is NULL");
-    if (reader.err != CASCADE_OK)
-        return reader.err;
-    return target->sink->on_event(target->sink->context, &row);
+    return err == CASCADE_OK
+               ? target->sink->on_event(target->sink->context, &row)
+               : err;
 }
 
 static cascade_err
@@ -412,45 +365,24 @@ read_list(csc_postgres_conn *conn, void *context)
     return err;
 }
 
+#define LIST_RUN_AT 6
+
 static cascade_err
 sink_listed(list_state *state, int at)
 {
-    static const char *const columns[] = {
-        "id",         "status",    "fn_id",    "user_id", "created_at",
-        "updated_at", "queue",     "priority", "wake_at", "engine_id",
-        "claim_no",   "takeovers", "trial",    "needs"};
-    const PGresult *result = state->result;
-    csc_postgres_reader reader = {
-        .result = result, .row = at, .table = "cascades", .columns = columns};
-    bool has_run = !PQgetisnull(result, at, 6);
+    csc_postgres_reader reader = {.result = state->result, .row = at};
+    bool has_run = !PQgetisnull(state->result, at, LIST_RUN_AT);
     cascade_row row;
     cascade_run_row run;
+    cascade_err err = csc_postgres_row_read(&reader, &csc_table_cascades, &row);
 
-    memset(&run, 0, sizeof(run));
-    row.id = csc_postgres_row_uuid(&reader, 0);
-    row.status = csc_postgres_row_status(&reader, 1);
-    row.fn_id = csc_postgres_row_i32(&reader, 2);
-    row.user_id = csc_postgres_row_text(&reader, 3);
-    row.created_at_ms = csc_postgres_row_time(&reader, 4);
-    row.updated_at_ms = csc_postgres_row_time(&reader, 5);
-    if (has_run) {
-        reader.table = "cascade_runs";
-        run.cascade_id = row.id;
-        run.queue = csc_postgres_row_text(&reader, 6);
-        run.priority = csc_postgres_row_i32(&reader, 7);
-        run.wake_at_ms = csc_postgres_row_i64(&reader, 8);
-        if (!PQgetisnull(result, at, 9))
-            run.engine_id = csc_postgres_row_uuid(&reader, 9);
-        run.claim_no = csc_postgres_row_i64(&reader, 10);
-        run.takeovers = csc_postgres_row_i32(&reader, 11);
-        run.trial = csc_postgres_row_i32(&reader, 12);
-        run.needs = csc_postgres_row_text_or_null(&reader, 13);
-    }
+    reader.first = LIST_RUN_AT;
+    if (err == CASCADE_OK && has_run)
+        err = csc_postgres_row_read(&reader, &csc_table_runs, &run);
     state->last = row.id;
-    if (reader.err != CASCADE_OK) {
+    if (err != CASCADE_OK) {
         state->faults++;
-        return csc_store_tell_fault(state->query, state->context, &row.id,
-                                    reader.err);
+        return csc_store_tell_fault(state->query, state->context, &row.id, err);
     }
     state->given++;
     return state->sink(state->context, &row, has_run ? &run : NULL);

@@ -9,6 +9,8 @@
 
 #include <arpa/inet.h>
 #include <endian.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -18,15 +20,14 @@
 #include "base/status.h"
 #include "cascade/cascade.h"
 
-void
-csc_postgres_row_corrupt(csc_postgres_reader *reader, int column,
-                         const char *why)
+static void
+corrupt(csc_postgres_reader *reader, int column, const char *why)
 {
     if (reader->err != CASCADE_OK)
         return;
     reader->err =
         csc_fail(CASCADE_ERR_CORRUPT, "%s.%s %s%s: %s", reader->table,
-                 reader->columns[column],
+                 reader->columns[column - reader->first].name,
                  reader->id[0] == '\0' ? "" : "of row ", reader->id, why);
 }
 
@@ -35,11 +36,11 @@ static const void *
 fixed(csc_postgres_reader *reader, int column, int len)
 {
     if (PQgetisnull(reader->result, reader->row, column)) {
-        csc_postgres_row_corrupt(reader, column, "is NULL");
+        corrupt(reader, column, "is NULL");
         return NULL;
     }
     if (PQgetlength(reader->result, reader->row, column) != len) {
-        csc_postgres_row_corrupt(reader, column, "has an unexpected type");
+        corrupt(reader, column, "has an unexpected type");
         return NULL;
     }
     return PQgetvalue(reader->result, reader->row, column);
@@ -54,8 +55,8 @@ csc_postgres_row_uuid(csc_postgres_reader *reader, int column)
     memset(&id, 0, sizeof(id));
     if (bytes != NULL)
         memcpy(id.bytes, bytes, sizeof(id.bytes));
-    if (column == 0)
-        cascade_uuid_format(&id, reader->id);
+    if (column == reader->first)
+        (void)cascade_uuid_format(&id, reader->id);
     return id;
 }
 
@@ -70,8 +71,8 @@ csc_postgres_row_i32(csc_postgres_reader *reader, int column)
     return (int32_t)ntohl(wire);
 }
 
-int64_t
-csc_postgres_row_i64(csc_postgres_reader *reader, int column)
+static int64_t
+read_i64(csc_postgres_reader *reader, int column)
 {
     uint64_t wire = 0;
     const void *bytes = fixed(reader, column, sizeof(wire));
@@ -81,32 +82,13 @@ csc_postgres_row_i64(csc_postgres_reader *reader, int column)
     return (int64_t)be64toh(wire);
 }
 
-const char *
-csc_postgres_row_text_or_null(csc_postgres_reader *reader, int column)
+static int64_t
+read_time_us(csc_postgres_reader *reader, int column)
 {
-    if (PQgetisnull(reader->result, reader->row, column))
-        return NULL;
-    return PQgetvalue(reader->result, reader->row, column);
-}
-
-const char *
-csc_postgres_row_text(csc_postgres_reader *reader, int column)
-{
-    const char *text = csc_postgres_row_text_or_null(reader, column);
-
-    if (text != NULL)
-        return text;
-    csc_postgres_row_corrupt(reader, column, "is NULL");
-    return "";
-}
-
-int64_t
-csc_postgres_row_time_us(csc_postgres_reader *reader, int column)
-{
-    int64_t time_us = csc_postgres_row_i64(reader, column);
+    int64_t time_us = read_i64(reader, column);
 
     if (time_us == INT64_MAX || time_us == INT64_MIN) {
-        csc_postgres_row_corrupt(reader, column, "is infinite");
+        corrupt(reader, column, "is infinite");
         return 0;
     }
     return csc_clock_add(time_us, CSC_POSTGRES_EPOCH_US);
@@ -116,61 +98,148 @@ csc_postgres_row_time_us(csc_postgres_reader *reader, int column)
 int64_t
 csc_postgres_row_time(csc_postgres_reader *reader, int column)
 {
-    return csc_clock_us_to_ms(csc_postgres_row_time_us(reader, column));
+    return csc_clock_us_to_ms(read_time_us(reader, column));
 }
 
-int64_t
-csc_postgres_row_time_or_none(csc_postgres_reader *reader, int column)
+static const char *
+read_text(csc_postgres_reader *reader, int column)
 {
-    if (PQgetisnull(reader->result, reader->row, column))
-        return CASCADE_TIME_NONE;
-    return csc_postgres_row_time(reader, column);
-}
-
-const char *
-csc_postgres_row_json(csc_postgres_reader *reader, int column, csc_buf *buf)
-{
-    const char *text = csc_postgres_row_text_or_null(reader, column);
-    size_t len;
-    cascade_err err;
-
-    if (text == NULL || reader->err != CASCADE_OK)
-        return NULL;
-    len = (size_t)PQgetlength(reader->result, reader->row, column);
-    csc_buf_clear(buf);
-    err = csc_json_canon_stored(reader->columns[column], text, len, buf);
-    if (err == CASCADE_ERR_NO_MEMORY)
-        reader->err = err;
-    else if (err != CASCADE_OK)
-        csc_postgres_row_corrupt(reader, column,
-                                 csc_json_why(reader->columns[column]));
-    return err == CASCADE_OK ? buf->data : NULL;
+    if (!PQgetisnull(reader->result, reader->row, column))
+        return PQgetvalue(reader->result, reader->row, column);
+    corrupt(reader, column, "is NULL");
+    return "";
 }
 
 static int
 read_status(csc_postgres_reader *reader, int column,
             int (*read)(const char *word, size_t len))
 {
-    const char *text = PQgetvalue(reader->result, reader->row, column);
+    const char *text = read_text(reader, column);
     int status = read(text, strlen(text));
 
     if (status != 0)
         return status;
-    csc_postgres_row_corrupt(reader, column, "is no status");
+    corrupt(reader, column, "is no status");
     return CASCADE_ERROR;
 }
 
-cascade_status
-csc_postgres_row_status(csc_postgres_reader *reader, int column)
+/* In canonical form, in the first room that has none yet. */
+static const char *
+read_json(csc_postgres_reader *reader, int column)
 {
-    return (cascade_status)read_status(reader, column, csc_status_read);
+    const char *name = reader->columns[column - reader->first].name;
+    const char *text = read_text(reader, column);
+    csc_buf *room = reader->payloads[0];
+    size_t len;
+    cascade_err err;
+
+    if (reader->err != CASCADE_OK)
+        return NULL;
+    csc_assert(room != NULL);
+    len = (size_t)PQgetlength(reader->result, reader->row, column);
+    csc_buf_clear(room);
+    err = csc_json_canon_stored(name, text, len, room);
+    if (err == CASCADE_ERR_NO_MEMORY)
+        reader->err = err;
+    else if (err != CASCADE_OK)
+        corrupt(reader, column, csc_json_why(name));
+    return err == CASCADE_OK ? room->data : NULL;
 }
 
-cascade_execution_status
-csc_postgres_row_execution_status(csc_postgres_reader *reader, int column)
+static int64_t
+check_count(csc_postgres_reader *reader, int column, int64_t number)
 {
-    return (cascade_execution_status)read_status(reader, column,
-                                                 csc_status_read_execution);
+    unsigned rules = reader->columns[column - reader->first].rules;
+
+    if ((rules & CSC_COLUMN_COUNT) != 0 && number < 0)
+        corrupt(reader, column, "is negative");
+    return number;
+}
+
+/* The number of a row tells it from others where it has no id. */
+static int64_t
+read_number(csc_postgres_reader *reader, int column)
+{
+    int64_t number = read_i64(reader, column);
+
+    if (column == reader->first)
+        (void)snprintf(reader->id, sizeof(reader->id), "%" PRId64, number);
+    return check_count(reader, column, number);
+}
+
+static void
+read_column(csc_postgres_reader *reader, int column, csc_column_kind kind,
+            void *at)
+{
+    switch (kind) {
+    case CSC_COLUMN_UUID:
+        *(cascade_uuid *)at = csc_postgres_row_uuid(reader, column);
+        break;
+    case CSC_COLUMN_STATUS:
+        *(cascade_status *)at =
+            (cascade_status)read_status(reader, column, csc_status_read);
+        break;
+    case CSC_COLUMN_EXECUTION_STATUS:
+        *(cascade_execution_status *)at = (cascade_execution_status)read_status(
+            reader, column, csc_status_read_execution);
+        break;
+    case CSC_COLUMN_I32:
+        *(int32_t *)at = (int32_t)check_count(
+            reader, column, csc_postgres_row_i32(reader, column));
+        break;
+    case CSC_COLUMN_I64:
+    case CSC_COLUMN_SERIAL:
+        *(int64_t *)at = read_number(reader, column);
+        break;
+    case CSC_COLUMN_TEXT:
+        *(const char **)at = read_text(reader, column);
+        break;
+    case CSC_COLUMN_JSON:
+    case CSC_COLUMN_PAYLOAD:
+        *(const char **)at = read_json(reader, column);
+        break;
+    case CSC_COLUMN_TIME:
+        *(int64_t *)at = csc_postgres_row_time(reader, column);
+        break;
+    case CSC_COLUMN_TIME_US:
+        *(int64_t *)at = read_time_us(reader, column);
+        break;
+    }
+}
+
+static void
+set_null(csc_column_kind kind, void *at)
+{
+    if (kind == CSC_COLUMN_UUID)
+        memset(at, 0, sizeof(cascade_uuid));
+    else if (kind == CSC_COLUMN_I64 || kind == CSC_COLUMN_TIME)
+        *(int64_t *)at = CASCADE_TIME_NONE;
+    else
+        *(const char **)at = NULL;
+}
+
+cascade_err
+csc_postgres_row_read(csc_postgres_reader *reader, const csc_table *table,
+                      void *row)
+{
+    int first = reader->first;
+
+    reader->table = table->name;
+    reader->columns = table->columns;
+    for (size_t i = 0; i < table->count; i++) {
+        const csc_column *column = &table->columns[i];
+        int place = first + (int)i;
+        void *at = (char *)row + column->at;
+
+        if ((column->rules & CSC_COLUMN_NULL) != 0 &&
+            PQgetisnull(reader->result, reader->row, place))
+            set_null(column->kind, at);
+        else
+            read_column(reader, place, column->kind, at);
+        if (column->kind == CSC_COLUMN_JSON)
+            reader->payloads[0] = reader->payloads[1];
+    }
+    return reader->err;
 }
 
 int64_t

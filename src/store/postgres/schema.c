@@ -344,8 +344,10 @@ read_migrations(csc_postgres_conn *conn, void *context)
 static cascade_err
 find_applied(const PGresult *result, int number, int64_t *applied_at_ms)
 {
-    static const char *const columns[] = {"number", "name", "checksum",
-                                          "applied_at"};
+    static const csc_column columns[] = {{.name = "number"},
+                                         {.name = "name"},
+                                         {.name = "checksum"},
+                                         {.name = "applied_at"}};
     csc_postgres_reader reader = {
         .result = result, .table = "cascade_schema", .columns = columns};
 

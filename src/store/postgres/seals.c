@@ -18,18 +18,11 @@ cascade_err
 csc_postgres_seals_sink(const PGresult *result, int row, cascade_seal_sink sink,
                         void *context)
 {
-    static const char *const columns[] = {"cascade_id", "number", "seal"};
-    csc_postgres_reader reader = {.result = result,
-                                  .row = row,
-                                  .table = "cascade_seals",
-                                  .columns = columns};
+    csc_postgres_reader reader = {.result = result, .row = row};
     cascade_seal_row seal;
+    cascade_err err = csc_postgres_row_read(&reader, &csc_table_seals, &seal);
 
-    seal.cascade_id = csc_postgres_row_uuid(&reader, 0);
-    (void)cascade_uuid_format(&seal.cascade_id, reader.id);
-    seal.number = csc_postgres_row_i64(&reader, 1);
-    seal.seal = csc_postgres_row_text(&reader, 2);
-    return reader.err == CASCADE_OK ? sink(context, &seal) : reader.err;
+    return err == CASCADE_OK ? sink(context, &seal) : err;
 }
 
 /* ---- Changing ------------------------------------------------------------ */

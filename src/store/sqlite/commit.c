@@ -76,18 +76,7 @@ insert_execution(write_state *state, const cascade_execution_row *row)
     csc_sqlite_call call;
 
     csc_sqlite_call_begin(&call, state->conn, CSC_SQLITE_INSERT_EXECUTION);
-    csc_sqlite_call_add_uuid(&call, &row->id);
-    csc_sqlite_call_add_uuid(&call, &row->cascade_id);
-    csc_sqlite_call_add_i64(&call, row->function_id);
-    csc_sqlite_call_add_text(&call, csc_status_execution_word(row->status));
-    csc_sqlite_call_add_text(&call, row->node_instance_id);
-    csc_sqlite_call_add_text(&call, row->node_name);
-    csc_sqlite_call_add_json(&call, row->input);
-    csc_sqlite_call_add_json(&call, row->full_output);
-    csc_sqlite_call_add_text(&call, row->location);
-    csc_sqlite_call_add_text(&call, row->error);
-    csc_sqlite_call_add_time(&call, row->started_at_ms);
-    csc_sqlite_call_add_time(&call, row->completed_at_ms);
+    csc_sqlite_call_add_row(&call, &csc_table_executions, row);
     return csc_sqlite_call_run(&call, NULL);
 }
 
@@ -127,12 +116,7 @@ insert_event(write_state *state, const cascade_event_row *row)
     csc_sqlite_call call;
 
     csc_sqlite_call_begin(&call, state->conn, CSC_SQLITE_INSERT_EVENT);
-    csc_sqlite_call_add_uuid(&call, &row->cascade_id);
-    csc_sqlite_call_add_i64(&call, row->function_id);
-    csc_sqlite_call_add_text(&call, row->key);
-    csc_sqlite_call_add_json(&call, row->value);
-    csc_sqlite_call_add_json(&call, row->ui_value);
-    csc_sqlite_call_add_time_us(&call, row->created_at_us);
+    csc_sqlite_call_add_row(&call, &csc_table_events, row);
     return csc_sqlite_call_run(&call, NULL);
 }
 
@@ -209,12 +193,7 @@ insert_cascade(write_state *state, const cascade_row *row, bool *inserted)
     cascade_err err;
 
     csc_sqlite_call_begin(&call, state->conn, CSC_SQLITE_INSERT_CASCADE);
-    csc_sqlite_call_add_uuid(&call, &row->id);
-    csc_sqlite_call_add_status(&call, row->status);
-    csc_sqlite_call_add_i64(&call, row->fn_id);
-    csc_sqlite_call_add_text(&call, row->user_id);
-    csc_sqlite_call_add_time(&call, row->created_at_ms);
-    csc_sqlite_call_add_time(&call, row->updated_at_ms);
+    csc_sqlite_call_add_row(&call, &csc_table_cascades, row);
     err = csc_sqlite_call_run(&call, &changes);
     *inserted = changes == 1;
     return err;
@@ -225,20 +204,14 @@ csc_sqlite_commit_insert_run(csc_sqlite_conn *conn,
                              const cascade_uuid *cascade_id,
                              const cascade_run_row *run)
 {
+    cascade_run_row row = *run;
     csc_sqlite_call call;
 
+    row.cascade_id = *cascade_id;
+    if (row.needs == NULL)
+        row.needs = ""; /* see claim.c */
     csc_sqlite_call_begin(&call, conn, CSC_SQLITE_INSERT_RUN);
-    csc_sqlite_call_add_uuid(&call, cascade_id);
-    csc_sqlite_call_add_text(&call, run->queue);
-    csc_sqlite_call_add_i64(&call, run->priority);
-    csc_sqlite_call_add_i64(&call, run->wake_at_ms);
-    if (csc_uuid_is_nil(&run->engine_id))
-        csc_sqlite_call_add_text(&call, NULL);
-    else
-        csc_sqlite_call_add_uuid(&call, &run->engine_id);
-    csc_sqlite_call_add_i64(&call, run->claim_no);
-    csc_sqlite_call_add_i64(&call, run->takeovers);
-    csc_sqlite_call_add_text(&call, run->needs != NULL ? run->needs : "");
+    csc_sqlite_call_add_row(&call, &csc_table_runs, &row);
     return csc_sqlite_call_run(&call, NULL);
 }
 

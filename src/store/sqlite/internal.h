@@ -60,6 +60,7 @@
 #include "cascade/rows.h"
 #include "cascade/sqlite.h"
 #include "cascade/store.h"
+#include "store/columns.h"
 #include "store/sqlite/statements.h"
 
 #define CSC_SQLITE_READERS 4
@@ -368,6 +369,9 @@ void csc_sqlite_call_add_status(csc_sqlite_call *call, cascade_status status);
 /* CASCADE_TIME_NONE is NULL. */
 void csc_sqlite_call_add_time(csc_sqlite_call *call, int64_t time_ms);
 void csc_sqlite_call_add_time_us(csc_sqlite_call *call, int64_t time_us);
+/* All that an insert has of the table: what the store gives is left out. */
+void csc_sqlite_call_add_row(csc_sqlite_call *call, const csc_table *table,
+                             const void *row);
 /* Steps to the next row; `*row` tells whether there is one. */
 cascade_err csc_sqlite_call_next(csc_sqlite_call *call, bool *row);
 /* The text of a column, NULL where the column is; SQLite gives none either
@@ -447,10 +451,11 @@ typedef struct csc_sqlite_row_room {
 } csc_sqlite_row_room;
 
 void csc_sqlite_row_fini(csc_sqlite_row_room *room);
-/* Each reads the columns from `at` on, in the order of the struct's members.
- * The texts are valid until the statement is stepped and the room used again.
+/* Each reads the columns from `at` on, in the order of their table. The texts
+ * are valid until the statement is stepped and the room used again.
  * CASCADE_ERR_CORRUPT names table, column and cascade. */
-cascade_err csc_sqlite_row_cascade(sqlite3_stmt *statement, cascade_row *row);
+cascade_err csc_sqlite_row_read(sqlite3_stmt *statement, int at,
+                                const csc_table *table, void *row);
 cascade_err csc_sqlite_row_execution(sqlite3_stmt *statement,
                                      csc_sqlite_row_room *room,
                                      cascade_execution_row *row);
@@ -468,7 +473,6 @@ cascade_err csc_sqlite_row_give_event(sqlite3_stmt *statement,
 cascade_err csc_sqlite_row_message(sqlite3_stmt *statement,
                                    csc_sqlite_row_room *room,
                                    cascade_message_row *row, bool *repeated);
-cascade_err csc_sqlite_row_seal(sqlite3_stmt *statement, cascade_seal_row *row);
 cascade_err csc_sqlite_row_run(sqlite3_stmt *statement, int at,
                                cascade_run_row *row);
 cascade_err csc_sqlite_row_engine(sqlite3_stmt *statement,

@@ -39,13 +39,7 @@ csc_sqlite_messages_insert(csc_sqlite_conn *conn,
     cascade_err err;
 
     csc_sqlite_call_begin(&call, conn, CSC_SQLITE_INSERT_MESSAGE);
-    csc_sqlite_call_add_uuid(&call, &row->cascade_id);
-    csc_sqlite_call_add_text(&call, row->kind);
-    csc_sqlite_call_add_text(&call, row->name);
-    csc_sqlite_call_add_text(&call, row->path);
-    csc_sqlite_call_add_text(&call, row->payload);
-    csc_sqlite_call_add_i64(&call, row->sent_at_ms);
-    csc_sqlite_call_add_text(&call, row->seal);
+    csc_sqlite_call_add_row(&call, &csc_table_messages, row);
     err = csc_sqlite_call_run(&call, &changes);
     *inserted = changes == 1;
     return err;

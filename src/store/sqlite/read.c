@@ -50,7 +50,8 @@ static cascade_err
 give_cascade(load_state *state, sqlite3_stmt *statement)
 {
     cascade_row row;
-    cascade_err err = csc_sqlite_row_cascade(statement, &row);
+    cascade_err err =
+        csc_sqlite_row_read(statement, 0, &csc_table_cascades, &row);
 
     if (err != CASCADE_OK)
         return err;
@@ -73,7 +74,7 @@ static cascade_err
 give_seal(load_state *state, sqlite3_stmt *statement)
 {
     cascade_seal_row row;
-    cascade_err err = csc_sqlite_row_seal(statement, &row);
+    cascade_err err = csc_sqlite_row_read(statement, 0, &csc_table_seals, &row);
 
     if (err != CASCADE_OK)
         return err;
@@ -393,7 +394,8 @@ give_listed(sqlite3_stmt *statement, listing *l)
     cascade_row row;
     cascade_run_row run;
     bool has_run = sqlite3_column_type(statement, LIST_RUN_AT) != SQLITE_NULL;
-    cascade_err err = csc_sqlite_row_cascade(statement, &row);
+    cascade_err err =
+        csc_sqlite_row_read(statement, 0, &csc_table_cascades, &row);
 
     if (err == CASCADE_OK && has_run)
         err = csc_sqlite_row_run(statement, LIST_RUN_AT, &run);

@@ -208,7 +208,8 @@ is_spent(csc_sqlite_conn *conn, const cascade_uuid *id,
     csc_sqlite_call_add_uuid(&call, id);
     err = csc_sqlite_call_next(&call, &row);
     if (err == CASCADE_OK && row) {
-        err = csc_sqlite_row_cascade(call.statement, &cascade);
+        err = csc_sqlite_row_read(call.statement, 0, &csc_table_cascades,
+                                  &cascade);
         *spent = err == CASCADE_OK && cascade.updated_at_ms < updated_before_ms;
     }
     csc_sqlite_call_end(&call);

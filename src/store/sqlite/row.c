@@ -32,6 +32,7 @@
 #include "cascade/cascade.h"
 #include "cascade/rows.h"
 #include "cascade/store.h"
+#include "store/columns.h"
 
 #define NAME_MAX_LEN 40
 
@@ -42,7 +43,9 @@ typedef struct reader {
     cascade_err err;
     const cascade_uuid *id; /* of the cascade, once known */
     int key;                /* the column that tells the row from others */
-    unsigned reformed;      /* the payloads that were */
+    csc_sqlite_row_room *room;
+    unsigned payloads; /* that were read */
+    unsigned reformed; /* which of them were */
 } reader;
 
 /* The key as it stands there, as far as it can be shown. */
@@ -128,12 +131,6 @@ next_i64(reader *row, const char *column, int64_t min, int64_t max)
         fail(row, column, "a number out of range");
     row->at++;
     return number;
-}
-
-static int32_t
-next_i32(reader *row, const char *column, int32_t min)
-{
-    return (int32_t)next_i64(row, column, min, INT32_MAX);
 }
 
 static cascade_uuid
@@ -247,18 +244,125 @@ next_status(reader *row, int (*read)(const char *word, size_t len))
     return 1;
 }
 
-cascade_err
-csc_sqlite_row_cascade(sqlite3_stmt *statement, cascade_row *row)
+/* Steps over a NULL, which the column may be. */
+static bool
+pass_null(reader *row, const csc_column *column)
 {
-    reader from = {.statement = statement, .table = "cascades"};
+    if ((column->rules & CSC_COLUMN_NULL) == 0 || !is_null(row))
+        return false;
+    row->at++;
+    return true;
+}
 
-    row->id = next_uuid(&from, "id");
-    note_id(&from, &row->id);
-    row->status = (cascade_status)next_status(&from, csc_status_read);
-    row->fn_id = next_i32(&from, "fn_id", INT32_MIN);
-    row->user_id = next_text(&from, "user_id");
-    row->created_at_ms = next_time(&from, "created_at");
-    row->updated_at_ms = next_time(&from, "updated_at");
+static void
+read_uuid(reader *row, const csc_column *column, cascade_uuid *id)
+{
+    memset(id, 0, sizeof(*id));
+    if (!pass_null(row, column))
+        *id = next_uuid(row, column->name);
+    if ((column->rules & CSC_COLUMN_OWNER) != 0)
+        note_id(row, id);
+}
+
+static const char *
+read_text(reader *row, const csc_column *column)
+{
+    const char *text;
+
+    if (pass_null(row, column))
+        return NULL;
+    text = next_text(row, column->name);
+    if ((column->rules & CSC_COLUMN_UTF8) != 0 &&
+        !csc_json_utf8_is(text, strlen(text)))
+        fail(row, column->name, "not UTF-8");
+    return text;
+}
+
+/* The first JSON of a row is made canonical in the first room, and so on. */
+static const char *
+read_json(reader *row, const csc_column *column)
+{
+    csc_buf *room = row->payloads == 0 ? &row->room->first : &row->room->second;
+    const char *text = next_payload(row, column->name, room,
+                                    CASCADE_REFORMED_FIRST << row->payloads);
+
+    row->payloads++;
+    if (text == NULL && (column->rules & CSC_COLUMN_NULL) == 0)
+        fail(row, column->name, "must not be NULL");
+    return text;
+}
+
+static int64_t
+read_i64(reader *row, const csc_column *column, int64_t min, int64_t max)
+{
+    if ((column->rules & CSC_COLUMN_COUNT) != 0)
+        min = 0;
+    return pass_null(row, column) ? CASCADE_TIME_NONE
+                                  : next_i64(row, column->name, min, max);
+}
+
+static int64_t
+read_time(reader *row, const csc_column *column)
+{
+    return pass_null(row, column) ? CASCADE_TIME_NONE
+                                  : next_time(row, column->name);
+}
+
+static void
+read_column(reader *row, const csc_column *column, void *at)
+{
+    switch (column->kind) {
+    case CSC_COLUMN_UUID:
+        read_uuid(row, column, at);
+        break;
+    case CSC_COLUMN_STATUS:
+        *(cascade_status *)at =
+            (cascade_status)next_status(row, csc_status_read);
+        break;
+    case CSC_COLUMN_EXECUTION_STATUS:
+        *(cascade_execution_status *)at = (cascade_execution_status)next_status(
+            row, csc_status_read_execution);
+        break;
+    case CSC_COLUMN_I32:
+        *(int32_t *)at = (int32_t)read_i64(row, column, INT32_MIN, INT32_MAX);
+        break;
+    case CSC_COLUMN_I64:
+    case CSC_COLUMN_SERIAL:
+        *(int64_t *)at = read_i64(row, column, INT64_MIN, INT64_MAX);
+        break;
+    case CSC_COLUMN_TEXT:
+        *(const char **)at = read_text(row, column);
+        break;
+    case CSC_COLUMN_JSON:
+    case CSC_COLUMN_PAYLOAD:
+        *(const char **)at = read_json(row, column);
+        break;
+    case CSC_COLUMN_TIME:
+        *(int64_t *)at = read_time(row, column);
+        break;
+    case CSC_COLUMN_TIME_US:
+        *(int64_t *)at = next_time_us(row, column->name);
+        break;
+    }
+}
+
+static void
+read_row(reader *from, const csc_table *table, void *row)
+{
+    from->table = table->name;
+    from->key = from->at;
+    for (size_t i = 0; i < table->count; i++)
+        read_column(from, &table->columns[i],
+                    (char *)row + table->columns[i].at);
+}
+
+cascade_err
+csc_sqlite_row_read(sqlite3_stmt *statement, int at, const csc_table *table,
+                    void *row)
+{
+    reader from = {.statement = statement, .at = at};
+
+    read_row(&from, table, row);
     return from.err;
 }
 
@@ -266,28 +370,9 @@ cascade_err
 csc_sqlite_row_execution(sqlite3_stmt *statement, csc_sqlite_row_room *room,
                          cascade_execution_row *row)
 {
-    reader from = {.statement = statement, .table = "node_executions"};
+    reader from = {.statement = statement, .room = room};
 
-    row->id = next_uuid(&from, "id");
-    row->cascade_id = next_uuid(&from, "cascade_id");
-    note_id(&from, &row->cascade_id);
-    row->function_id = next_i32(&from, "function_id", INT32_MIN);
-    row->status =
-        (cascade_execution_status)next_status(&from, csc_status_read_execution);
-    row->node_instance_id = next_text(&from, "node_instance_id");
-    row->node_name = next_text(&from, "node_name");
-    row->input = next_payload(&from, "input_context", &room->first,
-                              CASCADE_REFORMED_FIRST);
-    if (row->input == NULL)
-        fail(&from, "input_context", "must not be NULL");
-    row->full_output = next_payload(&from, "full_output", &room->second,
-                                    CASCADE_REFORMED_SECOND);
-    row->location = next_text(&from, "location");
-    row->error = next_nullable(&from, "error");
-    row->started_at_ms = next_time(&from, "started_at");
-    row->completed_at_ms = CASCADE_TIME_NONE;
-    if (!is_null(&from))
-        row->completed_at_ms = next_time(&from, "completed_at");
+    read_row(&from, &csc_table_executions, row);
     row->reformed = from.reformed;
     return from.err;
 }
@@ -296,22 +381,9 @@ cascade_err
 csc_sqlite_row_event(sqlite3_stmt *statement, csc_sqlite_row_room *room,
                      cascade_event_row *row)
 {
-    reader from = {.statement = statement, .table = "context_events"};
+    reader from = {.statement = statement, .room = room};
 
-    row->id = next_i64(&from, "id", INT64_MIN, INT64_MAX);
-    row->cascade_id = next_uuid(&from, "cascade_id");
-    note_id(&from, &row->cascade_id);
-    row->function_id = next_i32(&from, "function_id", INT32_MIN);
-    row->key = next_text(&from, "key");
-    if (!csc_json_utf8_is(row->key, strlen(row->key)))
-        fail(&from, "key", "not UTF-8");
-    row->value =
-        next_payload(&from, "value", &room->first, CASCADE_REFORMED_FIRST);
-    if (row->value == NULL)
-        fail(&from, "value", "must not be NULL");
-    row->ui_value =
-        next_payload(&from, "ui_value", &room->second, CASCADE_REFORMED_SECOND);
-    row->created_at_us = next_time_us(&from, "created_at");
+    read_row(&from, &csc_table_events, row);
     row->reformed = from.reformed;
     return from.err;
 }
@@ -320,97 +392,55 @@ cascade_err
 csc_sqlite_row_message(sqlite3_stmt *statement, csc_sqlite_row_room *room,
                        cascade_message_row *row, bool *repeated)
 {
-    reader from = {.statement = statement, .table = "cascade_messages"};
+    reader from = {.statement = statement, .room = room};
 
-    row->id = next_i64(&from, "id", INT64_MIN, INT64_MAX);
-    row->cascade_id = next_uuid(&from, "cascade_id");
-    note_id(&from, &row->cascade_id);
-    row->kind = next_text(&from, "kind");
-    row->name = next_text(&from, "name");
-    row->path = next_text(&from, "path");
-    row->payload = next_payload(&from, "payload", &room->first, 0);
-    if (row->payload == NULL)
-        fail(&from, "payload", "must not be NULL");
-    row->sent_at_ms = next_i64(&from, "sent_at", INT64_MIN, INT64_MAX);
+    read_row(&from, &csc_table_messages, row);
     *repeated = next_i64(&from, "repeated", 0, 1) != 0;
-    row->seal = next_nullable(&from, "seal");
     return from.err;
 }
 
-cascade_err
-csc_sqlite_row_seal(sqlite3_stmt *statement, cascade_seal_row *row)
-{
-    reader from = {.statement = statement, .table = "cascade_seals"};
-
-    row->cascade_id = next_uuid(&from, "cascade_id");
-    from.id = &row->cascade_id;
-    row->number = next_i64(&from, "number", INT64_MIN, INT64_MAX);
-    row->seal = next_text(&from, "seal");
-    return from.err;
-}
-
+/* No needs are '' there. */
 cascade_err
 csc_sqlite_row_run(sqlite3_stmt *statement, int at, cascade_run_row *row)
 {
-    reader from = {
-        .statement = statement, .table = "cascade_runs", .at = at, .key = at};
+    cascade_err err = csc_sqlite_row_read(statement, at, &csc_table_runs, row);
 
-    row->cascade_id = next_uuid(&from, "cascade_id");
-    note_id(&from, &row->cascade_id);
-    row->queue = next_text(&from, "queue");
-    row->priority = next_i32(&from, "priority", 0);
-    row->wake_at_ms = next_i64(&from, "wake_at", INT64_MIN, INT64_MAX);
-    memset(&row->engine_id, 0, sizeof(row->engine_id));
-    if (is_null(&from))
-        from.at++;
-    else
-        row->engine_id = next_uuid(&from, "engine_id");
-    row->claim_no = next_i64(&from, "claim_no", 0, INT64_MAX);
-    row->takeovers = next_i32(&from, "takeovers", 0);
-    row->trial = next_i32(&from, "trial", 0);
-    row->needs = next_text(&from, "needs");
-    if (row->needs[0] == '\0')
+    if (err == CASCADE_OK && row->needs != NULL && row->needs[0] == '\0')
         row->needs = NULL;
-    return from.err;
+    return err;
 }
+
+#define AT(member) offsetof(cascade_incarnation, member)
+static const csc_column engine_columns[] = {
+    {"engine_id", CSC_COLUMN_UUID, 0, AT(engine_id)},
+    {"host", CSC_COLUMN_TEXT, 0, AT(host)},
+    {"pid", CSC_COLUMN_I64, 0, AT(pid)},
+    {"process_start", CSC_COLUMN_I64, 0, AT(process_start)},
+    {"lease_until_ms", CSC_COLUMN_I64, 0, AT(lease_ms)},
+    {"lanes", CSC_COLUMN_I32, CSC_COLUMN_COUNT, AT(lane_count)},
+    {"about", CSC_COLUMN_TEXT, 0, AT(about)},
+    {"attached_at", CSC_COLUMN_I64, 0, AT(started_at_ms)},
+};
+#undef AT
 
 cascade_err
 csc_sqlite_row_engine(sqlite3_stmt *statement, cascade_incarnation *row)
 {
-    reader from = {.statement = statement, .table = "cascade_engines"};
+    static const csc_table table = {
+        "cascade_engines", engine_columns,
+        sizeof(engine_columns) / sizeof(engine_columns[0]), sizeof(*row)};
 
-    row->engine_id = next_uuid(&from, "engine_id");
-    row->host = next_text(&from, "host");
-    row->pid = next_i64(&from, "pid", INT64_MIN, INT64_MAX);
-    row->process_start = next_i64(&from, "process_start", INT64_MIN, INT64_MAX);
-    row->lease_ms = next_i64(&from, "lease_until_ms", INT64_MIN, INT64_MAX);
-    row->lane_count = (uint32_t)next_i32(&from, "lanes", 0);
-    row->about = next_text(&from, "about");
-    row->started_at_ms = next_i64(&from, "attached_at", INT64_MIN, INT64_MAX);
-    return from.err;
+    return csc_sqlite_row_read(statement, 0, &table, row);
 }
 
 cascade_err
 csc_sqlite_row_queue(sqlite3_stmt *statement, cascade_queue_row *row)
 {
-    reader from = {.statement = statement, .table = "cascade_queues"};
+    cascade_err err =
+        csc_sqlite_row_read(statement, 0, &csc_table_queue_list, row);
 
-    row->queue = next_text(&from, "queue");
-    row->paused_at_ms = CASCADE_TIME_NONE;
-    row->paused = !is_null(&from);
-    if (row->paused)
-        row->paused_at_ms = next_i64(&from, "paused_at", INT64_MIN, INT64_MAX);
-    else
-        from.at++;
-    row->about = next_text(&from, "about");
-    row->owned = next_i64(&from, "owned", 0, INT64_MAX);
-    row->due = next_i64(&from, "due", 0, INT64_MAX);
-    row->later = next_i64(&from, "later", 0, INT64_MAX);
-    row->needing = next_i64(&from, "needing", 0, INT64_MAX);
-    row->due_since_ms = CASCADE_TIME_NONE;
-    if (!is_null(&from))
-        row->due_since_ms = next_i64(&from, "wake_at", INT64_MIN, INT64_MAX);
-    return from.err;
+    row->paused = row->paused_at_ms != CASCADE_TIME_NONE;
+    return err;
 }
 
 cascade_err

@@ -42,100 +42,29 @@
 
 /* ---- What we rely on ----------------------------------------------------- */
 
-typedef enum column_kind {
-    COLUMN_TEXT,    /* kept as it is: affinity TEXT or none */
-    COLUMN_JSON,    /* the same, or declared as JSON or JSONB */
-    COLUMN_WORD,    /* ids, enums, times: never look like a number */
-    COLUMN_INTEGER, /* sorted as a number */
-    COLUMN_ROWID    /* INTEGER PRIMARY KEY: given by SQLite */
-} column_kind;
-
-typedef struct column_need {
-    const char *table;
-    const char *column;
-    column_kind kind;
-} column_need;
-
-/* Grouped by table. */
-static const column_need needs[] = {
-    {"cascades", "id", COLUMN_WORD},
-    {"cascades", "status", COLUMN_WORD},
-    {"cascades", "fn_id", COLUMN_INTEGER},
-    {"cascades", "user_id", COLUMN_TEXT},
-    {"cascades", "created_at", COLUMN_WORD},
-    {"cascades", "updated_at", COLUMN_WORD},
-    {"node_executions", "id", COLUMN_WORD},
-    {"node_executions", "node_instance_id", COLUMN_TEXT},
-    {"node_executions", "cascade_id", COLUMN_WORD},
-    {"node_executions", "node_name", COLUMN_TEXT},
-    {"node_executions", "function_id", COLUMN_INTEGER},
-    {"node_executions", "input_context", COLUMN_JSON},
-    {"node_executions", "full_output", COLUMN_JSON},
-    {"node_executions", "location", COLUMN_TEXT},
-    {"node_executions", "status", COLUMN_WORD},
-    {"node_executions", "error", COLUMN_TEXT},
-    {"node_executions", "started_at", COLUMN_WORD},
-    {"node_executions", "completed_at", COLUMN_WORD},
-    {"context_events", "id", COLUMN_ROWID},
-    {"context_events", "key", COLUMN_TEXT},
-    {"context_events", "value", COLUMN_JSON},
-    {"context_events", "ui_value", COLUMN_JSON},
-    {"context_events", "function_id", COLUMN_INTEGER},
-    {"context_events", "cascade_id", COLUMN_WORD},
-    {"context_events", "created_at", COLUMN_WORD},
-    {"cascade_runs", "cascade_id", COLUMN_WORD},
-    {"cascade_runs", "queue", COLUMN_TEXT},
-    {"cascade_runs", "priority", COLUMN_INTEGER},
-    {"cascade_runs", "wake_at", COLUMN_INTEGER},
-    {"cascade_runs", "engine_id", COLUMN_WORD},
-    {"cascade_runs", "claim_no", COLUMN_INTEGER},
-    {"cascade_runs", "takeovers", COLUMN_INTEGER},
-    {"cascade_runs", "trial", COLUMN_INTEGER},
-    {"cascade_runs", "needs", COLUMN_TEXT},
-    {"cascade_engines", "engine_id", COLUMN_WORD},
-    {"cascade_engines", "host", COLUMN_TEXT},
-    {"cascade_engines", "pid", COLUMN_INTEGER},
-    {"cascade_engines", "process_start", COLUMN_INTEGER},
-    {"cascade_engines", "boot", COLUMN_TEXT},
-    {"cascade_engines", "lease_ms", COLUMN_INTEGER},
-    {"cascade_engines", "lease_until_ms", COLUMN_INTEGER},
-    {"cascade_engines", "attached_at", COLUMN_INTEGER},
-    {"cascade_engines", "about", COLUMN_TEXT},
-    {"cascade_lanes", "engine_id", COLUMN_WORD},
-    {"cascade_lanes", "lane", COLUMN_INTEGER},
-    {"cascade_lanes", "batch", COLUMN_INTEGER},
-    {"cascade_messages", "id", COLUMN_ROWID},
-    {"cascade_messages", "cascade_id", COLUMN_WORD},
-    {"cascade_messages", "kind", COLUMN_TEXT},
-    {"cascade_messages", "name", COLUMN_TEXT},
-    {"cascade_messages", "path", COLUMN_TEXT},
-    {"cascade_messages", "payload", COLUMN_TEXT},
-    {"cascade_messages", "sent_at", COLUMN_INTEGER},
-    {"cascade_messages", "seal", COLUMN_TEXT},
-    {"cascade_keys", "user_id", COLUMN_TEXT},
-    {"cascade_keys", "key", COLUMN_TEXT},
-    {"cascade_keys", "run_number", COLUMN_INTEGER},
-    {"cascade_queues", "queue", COLUMN_TEXT},
-    {"cascade_queues", "paused_at", COLUMN_INTEGER},
-    {"cascade_queues", "about", COLUMN_TEXT},
-    {"cascade_erasures", "cascade_id", COLUMN_WORD},
-    {"cascade_erasures", "engine_id", COLUMN_WORD},
-    {"cascade_erasures", "marked_at", COLUMN_INTEGER},
-    {"cascade_links", "path", COLUMN_TEXT},
-    {"cascade_links", "root", COLUMN_WORD},
-    {"cascade_links", "next_id", COLUMN_WORD},
-    {"cascade_links", "number", COLUMN_INTEGER},
-    {"cascade_links", "run_number", COLUMN_INTEGER},
-    {"cascade_seals", "cascade_id", COLUMN_WORD},
-    {"cascade_seals", "number", COLUMN_INTEGER},
-    {"cascade_seals", "seal", COLUMN_TEXT},
-    {"cascade_schema", "number", COLUMN_INTEGER},
-    {"cascade_schema", "name", COLUMN_TEXT},
-    {"cascade_schema", "checksum", COLUMN_TEXT},
-    {"cascade_schema", "applied_at", COLUMN_WORD},
+/* Other programs have no such table. */
+static const csc_column engine_columns[] = {
+    {"engine_id", CSC_COLUMN_UUID, 0, 0},
+    {"host", CSC_COLUMN_TEXT, 0, 0},
+    {"pid", CSC_COLUMN_I64, 0, 0},
+    {"process_start", CSC_COLUMN_I64, 0, 0},
+    {"boot", CSC_COLUMN_TEXT, 0, 0},
+    {"lease_ms", CSC_COLUMN_I64, 0, 0},
+    {"lease_until_ms", CSC_COLUMN_I64, 0, 0},
+    {"attached_at", CSC_COLUMN_I64, 0, 0},
+    {"about", CSC_COLUMN_TEXT, 0, 0},
 };
 
-#define NEED_COUNT (sizeof(needs) / sizeof(needs[0]))
+static const csc_table engines = {
+    "cascade_engines", engine_columns,
+    sizeof(engine_columns) / sizeof(engine_columns[0]), 0};
+
+/* Of one table: which columns are there. */
+typedef struct found_columns {
+    const csc_table *table;
+    bool seen[CSC_COLUMNS_MAX];
+    bool there; /* the table itself */
+} found_columns;
 
 /* Columns that came later than their tables. */
 static const struct {
@@ -207,50 +136,66 @@ is_numeric_json(const char *type)
 }
 
 static bool
-fits(column_kind kind, const char *type, int primary)
+keeps_integers(char affinity)
+{
+    return affinity == 'i' || affinity == 'n' || affinity == 'b';
+}
+
+/* Ids, words and times never look like a number. */
+static bool
+keeps_texts(const csc_column *column, const char *type)
 {
     char affinity = get_affinity(type);
 
-    switch (kind) {
-    case COLUMN_TEXT:
+    switch (column->kind) {
+    case CSC_COLUMN_TEXT:
+    case CSC_COLUMN_PAYLOAD:
         return affinity == 't' || affinity == 'b';
-    case COLUMN_JSON:
+    case CSC_COLUMN_JSON:
         return affinity == 't' || affinity == 'b' || is_numeric_json(type);
-    case COLUMN_WORD:
+    default:
         return affinity != 'r';
-    case COLUMN_INTEGER:
-        return affinity == 'i' || affinity == 'n' || affinity == 'b';
-    case COLUMN_ROWID:
-        return primary == 1 && sqlite3_stricmp(type, "INTEGER") == 0;
     }
-    return false;
 }
 
-static const column_need *
-find_need(const char *table, const char *column)
+/* Why the column cannot keep what we write; NULL: it can. */
+static const char *
+find_fault(const csc_column *column, const char *type, int primary)
 {
-    for (size_t i = 0; i < NEED_COUNT; i++) {
-        if (strcmp(needs[i].table, table) == 0 &&
-            sqlite3_stricmp(needs[i].column, column) == 0)
-            return &needs[i];
+    bool is_rowid = primary == 1 && sqlite3_stricmp(type, "INTEGER") == 0;
+
+    switch (column->kind) {
+    case CSC_COLUMN_I32:
+    case CSC_COLUMN_I64:
+    case CSC_COLUMN_SERIAL:
+        if (column->kind != CSC_COLUMN_I32 &&
+            (column->rules & CSC_COLUMN_GIVEN) != 0)
+            return is_rowid ? NULL : "must be INTEGER PRIMARY KEY";
+        return keeps_integers(get_affinity(type))
+                   ? NULL
+                   : "its type does not keep integers";
+    default:
+        return keeps_texts(column, type)
+                   ? NULL
+                   : "its type does not keep texts as they are";
     }
-    return NULL;
 }
 
 /* One row of table_info: name, type, notnull, has a default, place in the
  * primary key. */
 static cascade_err
-check_column(csc_sqlite *store, const char *table, sqlite3_stmt *statement,
-             bool seen[NEED_COUNT])
+check_column(csc_sqlite *store, sqlite3_stmt *statement, found_columns *found)
 {
     const char *name = (const char *)sqlite3_column_text(statement, 0);
     const char *type = (const char *)sqlite3_column_text(statement, 1);
-    const column_need *need;
+    const char *table = found->table->name;
+    const csc_column *column;
+    const char *why;
 
     if (name == NULL || type == NULL)
         return csc_fail_memory();
-    need = find_need(table, name);
-    if (need == NULL) {
+    column = csc_column_find(found->table, name, sqlite3_stricmp);
+    if (column == NULL) {
         bool must_be_set = sqlite3_column_int(statement, 2) != 0 &&
                            sqlite3_column_int(statement, 3) == 0;
 
@@ -260,34 +205,28 @@ check_column(csc_sqlite *store, const char *table, sqlite3_stmt *statement,
                                  "to this library, which could insert no row")
                    : CASCADE_OK;
     }
-    seen[need - needs] = true;
-    if (need->kind == COLUMN_JSON && is_numeric_json(type))
+    found->seen[column - found->table->columns] = true;
+    if (column->kind == CSC_COLUMN_JSON && is_numeric_json(type))
         atomic_store(&store->numeric_json, true);
-    if (!fits(need->kind, type, sqlite3_column_int(statement, 4)))
-        return fail_column(table, name,
-                           need->kind == COLUMN_ROWID
-                               ? "must be INTEGER PRIMARY KEY"
-                           : need->kind == COLUMN_INTEGER
-                               ? "its type does not keep integers"
-                               : "its type does not keep texts as they are");
-    return CASCADE_OK;
+    why = find_fault(column, type, sqlite3_column_int(statement, 4));
+    return why == NULL ? CASCADE_OK : fail_column(table, name, why);
 }
 
-/* `*there`: whether there is such a table at all. */
 static cascade_err
-check_table(csc_sqlite_conn *conn, const char *table, bool seen[NEED_COUNT],
-            bool *there)
+look_at_columns(csc_sqlite_conn *conn, const csc_table *table,
+                found_columns *found)
 {
     csc_sqlite_call call;
     bool row = false;
     cascade_err err;
 
+    *found = (found_columns){.table = table};
     csc_sqlite_call_begin(&call, conn, CSC_SQLITE_LIST_COLUMNS);
-    csc_sqlite_call_add_text(&call, table);
+    csc_sqlite_call_add_text(&call, table->name);
     err = csc_sqlite_call_next(&call, &row);
-    *there = row;
+    found->there = row;
     while (err == CASCADE_OK && row) {
-        err = check_column(conn->store, table, call.statement, seen);
+        err = check_column(conn->store, call.statement, found);
         if (err == CASCADE_OK)
             err = csc_sqlite_call_next(&call, &row);
     }
@@ -314,11 +253,11 @@ check_unique(csc_sqlite_conn *conn, const char *table, const char *columns)
 
 /* Whether the column must be there when so many migrations are applied. */
 static bool
-is_due(const column_need *need, size_t applied)
+is_due(const char *table, const char *column, size_t applied)
 {
     for (size_t i = 0; i < sizeof(additions) / sizeof(additions[0]); i++) {
-        if (strcmp(additions[i].table, need->table) == 0 &&
-            strcmp(additions[i].column, need->column) == 0)
+        if (strcmp(additions[i].table, table) == 0 &&
+            strcmp(additions[i].column, column) == 0)
             return additions[i].migration <= applied;
     }
     return true;
@@ -327,27 +266,37 @@ is_due(const column_need *need, size_t applied)
 /* `applied` migrations are: a table or column that is not there is no error
  * where another may still make it. */
 static cascade_err
-check_tables(csc_sqlite_conn *conn, size_t applied)
+check_table(csc_sqlite_conn *conn, const csc_table *table, size_t applied)
 {
     bool partly = applied < csc_migrations_sqlite_count;
-    bool seen[NEED_COUNT] = {false};
-    bool there = false;
+    found_columns found;
+    cascade_err err = look_at_columns(conn, table, &found);
+
+    if (err != CASCADE_OK || (!found.there && partly))
+        return err;
+    if (!found.there)
+        return cascade_store_fail(CASCADE_ERR_SCHEMA,
+                                  "table %s is missing, although "
+                                  "cascade_schema tells that it was made",
+                                  table->name);
+    for (size_t i = 0; i < table->count && err == CASCADE_OK; i++) {
+        const char *column = table->columns[i].name;
+
+        if (!found.seen[i] && is_due(table->name, column, applied))
+            err = fail_column(table->name, column, "is missing");
+    }
+    return err;
+}
+
+static cascade_err
+check_tables(csc_sqlite_conn *conn, size_t applied)
+{
     cascade_err err = CASCADE_OK;
 
-    for (size_t i = 0; i < NEED_COUNT && err == CASCADE_OK; i++) {
-        const char *table = needs[i].table;
-
-        if (i == 0 || strcmp(needs[i - 1].table, table) != 0)
-            err = check_table(conn, table, seen, &there);
-        if (err == CASCADE_OK && !there && !partly)
-            err = cascade_store_fail(CASCADE_ERR_SCHEMA,
-                                     "table %s is missing, although "
-                                     "cascade_schema tells that it was made",
-                                     table);
-        if (err == CASCADE_OK && there && !seen[i] &&
-            is_due(&needs[i], applied))
-            err = fail_column(table, needs[i].column, "is missing");
-    }
+    for (size_t i = 0; i < csc_table_count && err == CASCADE_OK; i++)
+        err = check_table(conn, csc_tables[i], applied);
+    if (err == CASCADE_OK)
+        err = check_table(conn, &engines, applied);
     for (size_t i = 0; i < sizeof(uniques) / sizeof(uniques[0]); i++) {
         if (err == CASCADE_OK)
             err = check_unique(conn, uniques[i].table, uniques[i].columns);
@@ -358,14 +307,11 @@ check_tables(csc_sqlite_conn *conn, size_t applied)
 cascade_err
 csc_sqlite_schema_look(csc_sqlite_conn *conn)
 {
-    static const char *const tables[] = {"node_executions", "context_events"};
-    bool seen[NEED_COUNT] = {false};
-    bool there = false;
-    cascade_err err = CASCADE_OK;
+    found_columns found;
+    cascade_err err = look_at_columns(conn, &csc_table_executions, &found);
 
-    for (size_t i = 0; i < 2 && err == CASCADE_OK; i++)
-        err = check_table(conn, tables[i], seen, &there);
-    return err;
+    return err == CASCADE_OK ? look_at_columns(conn, &csc_table_events, &found)
+                             : err;
 }
 
 /* ---- What was applied ---------------------------------------------------- */

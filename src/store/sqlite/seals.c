@@ -43,7 +43,7 @@ is_as_read(csc_sqlite_conn *conn, const cascade_reseal *reseal, bool *as_read)
     err = csc_sqlite_call_next(&call, &row);
     *as_read = !row && was == NULL;
     if (err == CASCADE_OK && row && was != NULL) {
-        err = csc_sqlite_row_seal(call.statement, &there);
+        err = csc_sqlite_row_read(call.statement, 0, &csc_table_seals, &there);
         *as_read = err == CASCADE_OK && there.number == was->number &&
                    strcmp(there.seal, was->seal) == 0;
     }
@@ -119,7 +119,7 @@ list(csc_sqlite_conn *conn, const cascade_uuid *after, size_t limit,
     while (err == CASCADE_OK && row) {
         cascade_seal_row seal;
 
-        err = csc_sqlite_row_seal(call.statement, &seal);
+        err = csc_sqlite_row_read(call.statement, 0, &csc_table_seals, &seal);
         if (err == CASCADE_OK)
             err = sink(context, &seal);
         if (err == CASCADE_OK)

@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/status.h"
+#include "base/uuid.h"
 #include "cascade/cascade.h"
 #include "cascade/sqlite.h"
 #include "store/store.h"
@@ -149,6 +150,61 @@ csc_sqlite_call_add_time_us(csc_sqlite_call *call, int64_t time_us)
 {
     csc_sqlite_call_add_text(call,
                              csc_clock_format_us(time_us, next_text(call)));
+}
+
+static void
+add_column(csc_sqlite_call *call, const csc_column *column, const void *at)
+{
+    switch (column->kind) {
+    case CSC_COLUMN_UUID: {
+        const cascade_uuid *id = at;
+        bool none =
+            (column->rules & CSC_COLUMN_NULL) != 0 && csc_uuid_is_nil(id);
+
+        csc_sqlite_call_add_uuid(call, none ? NULL : id);
+        break;
+    }
+    case CSC_COLUMN_STATUS:
+        csc_sqlite_call_add_status(call, *(const cascade_status *)at);
+        break;
+    case CSC_COLUMN_EXECUTION_STATUS:
+        csc_sqlite_call_add_text(
+            call,
+            csc_status_execution_word(*(const cascade_execution_status *)at));
+        break;
+    case CSC_COLUMN_I32:
+        csc_sqlite_call_add_i64(call, *(const int32_t *)at);
+        break;
+    case CSC_COLUMN_I64:
+    case CSC_COLUMN_SERIAL:
+        csc_sqlite_call_add_i64(call, *(const int64_t *)at);
+        break;
+    case CSC_COLUMN_TEXT:
+    case CSC_COLUMN_PAYLOAD:
+        csc_sqlite_call_add_text(call, *(const char *const *)at);
+        break;
+    case CSC_COLUMN_JSON:
+        csc_sqlite_call_add_json(call, *(const char *const *)at);
+        break;
+    case CSC_COLUMN_TIME:
+        csc_sqlite_call_add_time(call, *(const int64_t *)at);
+        break;
+    case CSC_COLUMN_TIME_US:
+        csc_sqlite_call_add_time_us(call, *(const int64_t *)at);
+        break;
+    }
+}
+
+void
+csc_sqlite_call_add_row(csc_sqlite_call *call, const csc_table *table,
+                        const void *row)
+{
+    for (size_t i = 0; i < table->count; i++) {
+        const csc_column *column = &table->columns[i];
+
+        if ((column->rules & CSC_COLUMN_GIVEN) == 0)
+            add_column(call, column, (const char *)row + column->at);
+    }
 }
 
 /* While another process recovers the log, which a slow disk or a stop can make
