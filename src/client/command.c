@@ -277,7 +277,7 @@ typedef struct call {
     cascade_uuid run; /* where the receipt is looked for */
     const char *path; /* of the receipt */
     csc_arena arena;
-    csc_store_watch watch;
+    csc_watch watch;
     int32_t from; /* the receipt has no lower function_id */
     bool gone;    /* it was in a run that was deleted */
     /* What the looks saw: */
@@ -416,7 +416,7 @@ move_on(call *c, bool *on)
     if (!*on)
         return err == CASCADE_ERR_NOT_FOUND ? CASCADE_OK : err;
     c->from = INT32_MIN;
-    csc_store_watch_move(c->store, &c->watch, &c->run);
+    csc_watch_move(&c->store->watches, &c->watch, &c->run);
     return CASCADE_OK;
 }
 
@@ -501,19 +501,19 @@ note_place(call *c)
 static cascade_err
 send_and_wait(call *c, const cascade_request_options *options)
 {
-    cascade_err err = csc_store_watch_begin(c->store, &c->watch, &c->run);
+    cascade_err err = csc_watch_begin(&c->store->watches, &c->watch, &c->run);
 
     if (err != CASCADE_OK)
         return err;
     err = note_place(c);
     if (err == CASCADE_OK)
         err = send(c, options);
-    csc_store_watch_move(c->store, &c->watch, &c->run);
+    csc_watch_move(&c->store->watches, &c->watch, &c->run);
     if (err == CASCADE_OK && c->gone)
         err = csc_run_chain_fail_gone(c->spec->kind);
     if (err == CASCADE_OK)
         err = await_receipt(c, options->wait_ms);
-    csc_store_watch_end(c->store, &c->watch);
+    csc_watch_end(&c->store->watches, &c->watch);
     return err;
 }
 

@@ -354,7 +354,7 @@ typedef struct call {
     csc_arena arena;
     csc_completion completion;
     cascade_complete_options options;
-    csc_store_watch watch;
+    csc_watch watch;
 } call;
 
 static cascade_err
@@ -451,12 +451,12 @@ complete(call *c)
 static cascade_err
 watch_and_complete(call *c)
 {
-    cascade_err err = csc_store_watch_begin(c->store, &c->watch, c->id);
+    cascade_err err = csc_watch_begin(&c->store->watches, &c->watch, c->id);
 
     if (err != CASCADE_OK)
         return err;
     err = complete(c);
-    csc_store_watch_end(c->store, &c->watch);
+    csc_watch_end(&c->store->watches, &c->watch);
     return err;
 }
 

@@ -52,7 +52,7 @@ typedef struct call {
     cascade_uuid next;  /* as what it continued, or all zero */
     csc_arena arena;    /* what was found */
     const char *answer; /* NULL: none */
-    csc_store_watch watch;
+    csc_watch watch;
 } call;
 
 /* ---- Sending ------------------------------------------------------------ */
@@ -138,7 +138,7 @@ send_request(call *c, const cJSON *request, const char *request_id,
         err = send_once(c, request, request_id, &sent);
         err = csc_link_turn(c->store, err, sent, &way, &again);
     }
-    csc_store_watch_move(c->store, &c->watch, &c->run);
+    csc_watch_move(&c->store->watches, &c->watch, &c->run);
     if (err == CASCADE_OK && sent == CASCADE_SENT_ABSENT)
         err = csc_signal_answer(sent, "update");
     *repeated = sent == CASCADE_SENT_REPEATED;
@@ -235,7 +235,7 @@ look_all(call *c)
         again = c->answer == NULL && !csc_uuid_is_nil(&c->next);
         if (again) {
             c->run = c->next;
-            csc_store_watch_move(c->store, &c->watch, &c->run);
+            csc_watch_move(&c->store->watches, &c->watch, &c->run);
         }
     }
     return err;
@@ -299,7 +299,7 @@ go_to_first(call *c)
     bool gone = false;
     cascade_err err = csc_run_chain_path(c->store, c->path, &c->run, &gone);
 
-    csc_store_watch_move(c->store, &c->watch, &c->run);
+    csc_watch_move(&c->store->watches, &c->watch, &c->run);
     if (err == CASCADE_OK && gone)
         err = csc_run_chain_fail_gone("update");
     return fail_unread(c, err);
@@ -310,7 +310,7 @@ ask(call *c, const cJSON *request, const cascade_update_options *options,
     cJSON **answer)
 {
     bool repeated = false;
-    cascade_err err = csc_store_watch_begin(c->store, &c->watch, &c->run);
+    cascade_err err = csc_watch_begin(&c->store->watches, &c->watch, &c->run);
 
     if (err != CASCADE_OK)
         return err;
@@ -319,7 +319,7 @@ ask(call *c, const cJSON *request, const cascade_update_options *options,
         err = go_to_first(c);
     if (err == CASCADE_OK)
         err = csc_get_until(c->store, &c->watch, options->timeout_ms, look, c);
-    csc_store_watch_end(c->store, &c->watch);
+    csc_watch_end(&c->store->watches, &c->watch);
     if (err == CASCADE_ERR_AGAIN)
         return csc_fail(CASCADE_ERR_TIMEOUT,
                         "update %s: no answer within %lld ms; call again with "

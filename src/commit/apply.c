@@ -340,11 +340,14 @@ ends(const cascade_change *change)
 static void
 tell_watchers(const csc_lane *lane, size_t from, size_t count)
 {
-    for (size_t i = from; i < from + count; i++)
+    for (size_t i = from; i < from + count; i++) {
+        const cascade_change *change = &lane->changes[lane->items[i].first];
+        bool end = change->run_action == CASCADE_RUN_END;
+
         if (lane->items[i].tells)
-            csc_store_watch_tell(
-                lane->engine->store,
-                &lane->changes[lane->items[i].first].cascade.id);
+            csc_watch_tell(&lane->engine->store->watches, &change->cascade.id,
+                           end ? change->cascade.status : 0);
+    }
 }
 
 void

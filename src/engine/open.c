@@ -32,7 +32,7 @@
 #include "held/engine_state.h"
 #include "held/lane/lane_queue.h"
 #include "held/node_def.h"
-#include "held/room/aside.h"
+#include "held/room/answers.h"
 #include "held/room/mailbox.h"
 #include "held/room/reload.h"
 #include "held/run/ready_queue.h"
@@ -442,7 +442,7 @@ cascade_engine_open(cascade_store *store, const cascade_engine_options *options,
     if (err == CASCADE_OK)
         err = create_engine(store, &known, &made);
     if (err == CASCADE_OK)
-        err = csc_store_add_engine(store, made, csc_aside_find);
+        err = csc_store_add_engine(store, made, &csc_answers);
     if (err != CASCADE_OK) {
         if (made != NULL)
             csc_open_free(made);

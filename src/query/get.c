@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * Looking from outside: get, list, wait. They read what is committed, by the
- * store's list move, and know nothing of engines; only cascade_wait() is told
- * of its cascade's end by engines of this process, and otherwise looks ever
- * more rarely.
+ * store's list move, and know nothing of engines; but for cascade_wait():
+ *
+ *   an engine of the handle holds it   no look; told of the end as it commits
+ *   none does                          looks, ever more rarely; the looks of
+ *                                      all calls at one moment are one
  */
 #include "cascade/cascade.h"
 
@@ -155,8 +157,14 @@ csc_get_check(const char *what, int64_t wait_ms)
                     what, (long long)wait_ms);
 }
 
+static int64_t
+next_pause(int64_t look_ms)
+{
+    return look_ms * 2 < LOOK_MAX_MS ? look_ms * 2 : LOOK_MAX_MS;
+}
+
 cascade_err
-csc_get_until(cascade_store *store, csc_store_watch *watch, int64_t timeout_ms,
+csc_get_until(cascade_store *store, csc_watch *watch, int64_t timeout_ms,
               csc_look_fn look, void *context)
 {
     int64_t end_ms = csc_clock_add(csc_clock_monotonic_ms(&csc_clock_system),
@@ -173,41 +181,112 @@ csc_get_until(cascade_store *store, csc_store_watch *watch, int64_t timeout_ms,
         left = csc_clock_left_ms(end_ms);
         if (left <= 0)
             return err;
-        (void)csc_store_watch_wait(store, watch,
-                                   left < look_ms ? left : look_ms);
+        (void)csc_watch_wait(&store->watches, watch,
+                             left < look_ms ? left : look_ms);
         late = look_ms == LOOK_MAX_MS;
-        look_ms = look_ms * 2 < LOOK_MAX_MS ? look_ms * 2 : LOOK_MAX_MS;
+        look_ms = next_pause(look_ms);
     }
 }
 
 /* A call of cascade_wait(). */
 typedef struct waiting {
     cascade_store *store;
-    const cascade_uuid *id;
+    csc_watch watch;
+    bool held; /* by an engine of this handle, which tells the end */
     cascade_status status;
 } waiting;
 
 static cascade_err
-look_ended(void *context, bool late)
+note_status(void *context, const cascade_row *row)
 {
-    waiting *w = context;
-    cascade_info *info = NULL;
-    cascade_err err = csc_get_read(w->store, w->id, &info);
+    csc_watch_give(context, &row->id, row->status);
+    return CASCADE_OK;
+}
 
-    (void)late;
+/* For all that want to know of a cascade at this moment. */
+static void
+look_for_all(cascade_store *store, const cascade_uuid *ids, size_t count)
+{
+    const cascade_load_sink sink = {.context = &store->watches,
+                                    .on_cascade = note_status};
+
+    csc_watch_done(&store->watches, csc_move_load(store, ids, count, 0, &sink));
+}
+
+static cascade_err
+look_alone(waiting *w)
+{
+    cascade_info *info = NULL;
+    cascade_err err = csc_get_read(w->store, &w->watch.id, &info);
+
     if (err != CASCADE_OK)
         return err;
     w->status = info->status;
     csc_mem_free(info);
+    return CASCADE_OK;
+}
+
+static cascade_err
+look_at_store(waiting *w)
+{
+    csc_watches *watches = &w->store->watches;
+    cascade_uuid ids[CSC_WATCH_LOOK_MAX];
+    size_t count = 0;
+    csc_watch_look look =
+        csc_watch_join(watches, &w->watch, ids, &count, &w->status);
+
+    if (look == CSC_WATCH_WANTED) {
+        look_for_all(w->store, ids, count);
+        look = csc_watch_take(watches, &w->watch, &w->status);
+    }
+    /* For its own error, and where one row of many is at fault. */
+    return look == CSC_WATCH_FOUND ? CASCADE_OK : look_alone(w);
+}
+
+static cascade_err
+look_ended(waiting *w)
+{
+    cascade_err err = CASCADE_OK;
+
+    w->status = csc_watch_ended(&w->store->watches, &w->watch);
+    if (w->status != 0)
+        return CASCADE_OK;
+    w->held = csc_store_is_held(w->store, &w->watch.id);
+    if (w->held)
+        return CASCADE_ERR_AGAIN;
+    err = look_at_store(w);
+    if (err != CASCADE_OK)
+        return err;
     return w->status != CASCADE_RUNNING ? CASCADE_OK : CASCADE_ERR_AGAIN;
+}
+
+/* While it is held there is nothing to look at, but whether it is still. */
+static cascade_err
+wait_until_ended(waiting *w, int64_t timeout_ms)
+{
+    int64_t end_ms = csc_clock_add(csc_clock_monotonic_ms(&csc_clock_system),
+                                   timeout_ms < 0 ? INT64_MAX : timeout_ms);
+    int64_t look_ms = LOOK_FIRST_MS;
+
+    for (;;) {
+        cascade_err err = look_ended(w);
+        int64_t left_ms = csc_clock_left_ms(end_ms);
+        int64_t pause_ms = w->held ? LOOK_MAX_MS : look_ms;
+
+        if (err != CASCADE_ERR_AGAIN || left_ms <= 0)
+            return err;
+        (void)csc_watch_wait(&w->store->watches, &w->watch,
+                             left_ms < pause_ms ? left_ms : pause_ms);
+        if (!w->held)
+            look_ms = next_pause(look_ms);
+    }
 }
 
 cascade_err
 cascade_wait(cascade_store *store, const cascade_uuid *id, int64_t timeout_ms,
              cascade_status *status)
 {
-    waiting w = {.store = store, .id = id};
-    csc_store_watch watch;
+    waiting w = {.store = store};
     cascade_err err = CASCADE_OK;
 
     if (csc_origin_check(store) != CASCADE_OK)
@@ -216,11 +295,11 @@ cascade_wait(cascade_store *store, const cascade_uuid *id, int64_t timeout_ms,
         return csc_fail(CASCADE_ERR_INVALID, "wait: an argument is NULL");
     err = csc_store_refuse_within(store, "cascade_wait()");
     if (err == CASCADE_OK)
-        err = csc_store_watch_begin(store, &watch, id);
+        err = csc_watch_begin(&store->watches, &w.watch, id);
     if (err != CASCADE_OK)
         return err;
-    err = csc_get_until(store, &watch, timeout_ms, look_ended, &w);
-    csc_store_watch_end(store, &watch);
+    err = wait_until_ended(&w, timeout_ms);
+    csc_watch_end(&store->watches, &w.watch);
     if (err == CASCADE_ERR_AGAIN)
         return csc_fail(CASCADE_ERR_TIMEOUT,
                         "the cascade has not ended within %lld ms",

@@ -17,7 +17,7 @@ typedef cascade_err (*csc_look_fn)(void *context, bool late);
 /* Looks, at least once, until there is something to say or `timeout_ms` (-1: no
  * limit) has passed: CASCADE_ERR_AGAIN, without a text. Between two looks it
  * sleeps, ever longer, unless the watch is told. */
-cascade_err csc_get_until(cascade_store *store, csc_store_watch *watch,
+cascade_err csc_get_until(cascade_store *store, csc_watch *watch,
                           int64_t timeout_ms, csc_look_fn look, void *context);
 
 /* CASCADE_ERR_INVALID when `wait_ms` is neither a time nor -1; `what` names the

@@ -15,14 +15,12 @@
  * has returned; `config` points at the copies. The URL is not kept, and is in
  * no error text: it may hold a password.
  *
- * The handle also knows which engines of this process run on it (a start goes
- * straight to one of them) and counts the ends of cascades they see, so that
- * waiting for a cascade of this process needs no polling.
+ * The handle also knows which engines of this process run on it: a start goes
+ * straight to one of them, and what they hold need not be looked for.
  */
 #include "store/store.h"
 
 #include <string.h>
-#include <time.h>
 
 #include "base/check.h"
 #include "base/clock.h"
@@ -321,14 +319,20 @@ init_mutexes(cascade_store *store)
     if (err != CASCADE_OK)
         return err;
     err = csc_lock_init_mutex(&store->held.mutex);
-    if (err != CASCADE_OK)
-        csc_lock_fini_mutex(&store->mutex);
+    if (err == CASCADE_OK) {
+        err = csc_watch_init(&store->watches);
+        if (err == CASCADE_OK)
+            return CASCADE_OK;
+        csc_lock_fini_mutex(&store->held.mutex);
+    }
+    csc_lock_fini_mutex(&store->mutex);
     return err;
 }
 
 static void
 fini_mutexes(cascade_store *store)
 {
+    csc_watch_fini(&store->watches);
     csc_lock_fini_mutex(&store->held.mutex);
     csc_lock_fini_mutex(&store->mutex);
 }
@@ -568,14 +572,14 @@ csc_store_get_now(cascade_store *store, int64_t *now_ms)
 
 cascade_err
 csc_store_add_engine(cascade_store *store, cascade_engine *engine,
-                     csc_aside_fn *find_aside)
+                     const csc_store_answers *answers)
 {
     bool added = false;
 
     pthread_mutex_lock(&store->mutex);
     if (store->engine_count < CSC_STORE_ENGINES_MAX) {
         store->engines[store->engine_count++] = engine;
-        store->find_aside = find_aside;
+        store->answers = answers;
         added = true;
     }
     pthread_mutex_unlock(&store->mutex);
@@ -587,15 +591,32 @@ csc_store_add_engine(cascade_store *store, cascade_engine *engine,
     return CASCADE_OK;
 }
 
+static const csc_store_answers *
+get_answers(cascade_store *store)
+{
+    const csc_store_answers *answers = NULL;
+
+    pthread_mutex_lock(&store->mutex);
+    answers = store->answers;
+    pthread_mutex_unlock(&store->mutex);
+    return answers;
+}
+
 csc_aside
 csc_store_find_aside(cascade_store *store, const cascade_uuid *id)
 {
-    csc_aside_fn *find_aside = NULL;
+    const csc_store_answers *answers = get_answers(store);
 
-    pthread_mutex_lock(&store->mutex);
-    find_aside = store->find_aside;
-    pthread_mutex_unlock(&store->mutex);
-    return find_aside != NULL ? find_aside(store, id) : (csc_aside){.tries = 0};
+    return answers != NULL ? answers->find_aside(store, id)
+                           : (csc_aside){.tries = 0};
+}
+
+bool
+csc_store_is_held(cascade_store *store, const cascade_uuid *id)
+{
+    const csc_store_answers *answers = get_answers(store);
+
+    return answers != NULL && answers->is_held(store, id);
 }
 
 void
@@ -609,109 +630,4 @@ csc_store_remove_engine(cascade_store *store, cascade_engine *engine)
         }
     }
     pthread_mutex_unlock(&store->mutex);
-}
-
-/* ---- Watching ------------------------------------------------------------ */
-
-/* The last bytes of an id are random. */
-static csc_store_watch **
-watches_of(cascade_store *store, const cascade_uuid *id)
-{
-    return &store->watches[id->bytes[15] % CSC_STORE_WATCH_LISTS];
-}
-
-static void
-enlist(cascade_store *store, csc_store_watch *watch, const cascade_uuid *id)
-{
-    csc_store_watch **list = watches_of(store, id);
-
-    watch->id = *id;
-    watch->next = *list;
-    *list = watch;
-}
-
-static void
-delist(cascade_store *store, const csc_store_watch *watch)
-{
-    csc_store_watch **at = watches_of(store, &watch->id);
-
-    while (*at != watch)
-        at = &(*at)->next;
-    *at = watch->next;
-}
-
-cascade_err
-csc_store_watch_begin(cascade_store *store, csc_store_watch *watch,
-                      const cascade_uuid *id)
-{
-    cascade_err err = csc_lock_init_cond(&watch->cond);
-
-    if (err != CASCADE_OK)
-        return err;
-    watch->told = false;
-    pthread_mutex_lock(&store->mutex);
-    enlist(store, watch, id);
-    pthread_mutex_unlock(&store->mutex);
-    return CASCADE_OK;
-}
-
-void
-csc_store_watch_end(cascade_store *store, csc_store_watch *watch)
-{
-    pthread_mutex_lock(&store->mutex);
-    delist(store, watch);
-    pthread_mutex_unlock(&store->mutex);
-    csc_lock_fini_cond(&watch->cond);
-}
-
-void
-csc_store_watch_move(cascade_store *store, csc_store_watch *watch,
-                     const cascade_uuid *id)
-{
-    pthread_mutex_lock(&store->mutex);
-    delist(store, watch);
-    enlist(store, watch, id);
-    pthread_mutex_unlock(&store->mutex);
-}
-
-void
-csc_store_watch_tell(cascade_store *store, const cascade_uuid *id)
-{
-    csc_store_watch *watch;
-
-    pthread_mutex_lock(&store->mutex);
-    for (watch = *watches_of(store, id); watch != NULL; watch = watch->next) {
-        if (!csc_uuid_equal(&watch->id, id))
-            continue;
-        watch->told = true;
-        pthread_cond_signal(&watch->cond);
-    }
-    pthread_mutex_unlock(&store->mutex);
-}
-
-static struct timespec
-deadline_after(int64_t timeout_ms)
-{
-    int64_t until_ms =
-        csc_clock_add(csc_clock_monotonic_ms(&csc_clock_system), timeout_ms);
-
-    return (struct timespec){.tv_sec = (time_t)(until_ms / 1000),
-                             .tv_nsec = (long)(until_ms % 1000 * CSC_MS_NS)};
-}
-
-bool
-csc_store_watch_wait(cascade_store *store, csc_store_watch *watch,
-                     int64_t timeout_ms)
-{
-    struct timespec until = deadline_after(timeout_ms < 0 ? 0 : timeout_ms);
-    int failed = 0;
-    bool told;
-
-    pthread_mutex_lock(&store->mutex);
-    while (!watch->told && failed == 0)
-        failed = pthread_cond_timedwait(&watch->cond, &store->mutex, &until);
-    told = watch->told;
-    watch->told = false;
-    pthread_mutex_unlock(&store->mutex);
-    return told;
 }

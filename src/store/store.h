@@ -16,20 +16,11 @@
 #include "cascade/rows.h"
 #include "cascade/store.h"
 #include "store/driver.h"
+#include "store/watch.h"
 
 typedef struct csc_ring csc_ring;
 
 #define CSC_STORE_ENGINES_MAX 64
-#define CSC_STORE_WATCH_LISTS 64
-
-/* A call that waits until something has come of a cascade; it lies on the
- * caller's stack. */
-typedef struct csc_store_watch {
-    cascade_uuid id;
-    bool told;
-    pthread_cond_t cond;
-    struct csc_store_watch *next;
-} csc_store_watch;
 
 typedef struct csc_store_guest csc_store_guest;
 
@@ -39,8 +30,13 @@ typedef struct csc_aside {
     int64_t left_ms; /* until it is loaded anew */
 } csc_aside;
 
-/* Asks the engines of the handle. Not locked. */
-typedef csc_aside csc_aside_fn(cascade_store *store, const cascade_uuid *id);
+/* What calls ask of the engines of their handle. Not locked. */
+typedef struct csc_store_answers {
+    csc_aside (*find_aside)(cascade_store *store, const cascade_uuid *id);
+    /* One of them has the cascade in memory, running, with a lease: it will
+     * tell its end to those that watch it, or lose it. */
+    bool (*is_held)(cascade_store *store, const cascade_uuid *id);
+} csc_store_answers;
 
 /* Starts that wait for a transaction which is not the library's
  * (blocked_start.c). */
@@ -62,12 +58,12 @@ struct cascade_store {
     cascade_clock clock;
     cascade_random random;
     csc_log log;
-    pthread_mutex_t mutex; /* guards engines, engine_count, watches, now_* */
-    csc_store_watch *watches[CSC_STORE_WATCH_LISTS]; /* by their ids */
+    csc_watches watches;
+    pthread_mutex_t mutex; /* guards engines, engine_count, answers, now_* */
     cascade_engine *engines[CSC_STORE_ENGINES_MAX];
     size_t engine_count;
-    csc_aside_fn *find_aside; /* NULL: there was no engine yet */
-    int64_t now_offset_ns;    /* see csc_store_get_now() */
+    const csc_store_answers *answers; /* NULL: there was no engine yet */
+    int64_t now_offset_ns;            /* see csc_store_get_now() */
     int64_t now_read_at_ns;
     csc_store_held held;
     csc_ring *ring; /* its keys; NULL: it has no integrity. Of a node: those of
@@ -209,13 +205,14 @@ bool csc_store_is_full(size_t bytes, size_t bytes_max);
 /* An error of a move of which nothing has taken effect, nor will: S34. */
 cascade_err csc_store_undone(cascade_err err);
 
-/* Asks the engines of the handle. Not locked. */
+/* Ask the engines of the handle; without any: nothing, and false. */
 csc_aside csc_store_find_aside(cascade_store *store, const cascade_uuid *id);
+bool csc_store_is_held(cascade_store *store, const cascade_uuid *id);
 
-/* Adds and removes an engine of this process, which has `find_aside`. _add:
- * CASCADE_ERR_TOO_LARGE. */
+/* Adds and removes an engine of this process. All have the same `answers`.
+ * _add: CASCADE_ERR_TOO_LARGE. */
 cascade_err csc_store_add_engine(cascade_store *store, cascade_engine *engine,
-                                 csc_aside_fn *find_aside);
+                                 const csc_store_answers *answers);
 void csc_store_remove_engine(cascade_store *store, cascade_engine *engine);
 
 /* The store's time, never ahead of it. Where a server keeps the clock it is
@@ -224,23 +221,5 @@ void csc_store_remove_engine(cascade_store *store, cascade_engine *engine);
  * clock, a thousandth slower. Only a clock that is set back shows within that
  * second. */
 cascade_err csc_store_get_now(cascade_store *store, int64_t *now_ms);
-
-/* From now on `watch` is told what comes of that cascade, until _end. Begin it
- * before the first look. */
-cascade_err csc_store_watch_begin(cascade_store *store, csc_store_watch *watch,
-                                  const cascade_uuid *id);
-void csc_store_watch_end(cascade_store *store, csc_store_watch *watch);
-/* From now on it is told of that one instead. */
-void csc_store_watch_move(cascade_store *store, csc_store_watch *watch,
-                          const cascade_uuid *id);
-
-/* Sleeps until it is told, or was since the last time: true; or `timeout_ms`
- * passes: false. */
-bool csc_store_watch_wait(cascade_store *store, csc_store_watch *watch,
-                          int64_t timeout_ms);
-
-/* Tells those in this process that watch the cascade, and nobody else, to look:
- * an engine has recorded its end, or what else they may wait for. */
-void csc_store_watch_tell(cascade_store *store, const cascade_uuid *id);
 
 #endif

@@ -577,19 +577,19 @@ tell(void *context)
 {
     telling *t = context;
 
-    csc_store_watch_tell(t->store, &t->id);
+    csc_watch_tell(&t->store->watches, &t->id, 0);
     return NULL;
 }
 
 /* By another thread, while it waits. */
 static void
-expect_told(cascade_store *store, csc_store_watch *watch)
+expect_told(cascade_store *store, csc_watch *watch)
 {
     telling t = {.store = store, .id = watch->id};
     pthread_t thread;
 
     assert_int_equal(pthread_create(&thread, NULL, tell, &t), 0);
-    assert_true(csc_store_watch_wait(store, watch, 60000));
+    assert_true(csc_watch_wait(&store->watches, watch, 60000));
     pthread_join(thread, NULL);
 }
 
@@ -600,27 +600,27 @@ who_watches_a_cascade_is_told_of_that_one(void **state)
     const cascade_uuid other = {{2}};
     cascade_store_driver driver = fake_driver();
     cascade_store *store = NULL;
-    csc_store_watch watches[3];
+    csc_watch watches[3];
 
     (void)state;
     assert_int_equal(cascade_store_open_driver(&driver, "fake:", NULL, &store),
                      CASCADE_OK);
     for (int i = 0; i < 3; i++)
-        assert_int_equal(
-            csc_store_watch_begin(store, &watches[i], i == 1 ? &other : &one),
-            CASCADE_OK);
-    csc_store_watch_tell(store, &one);
-    assert_true(csc_store_watch_wait(store, &watches[0], 0));
-    assert_false(csc_store_watch_wait(store, &watches[0], 5));
-    assert_false(csc_store_watch_wait(store, &watches[1], 0));
-    assert_true(csc_store_watch_wait(store, &watches[2], 0));
-    csc_store_watch_move(store, &watches[2], &other);
-    csc_store_watch_tell(store, &one);
-    assert_false(csc_store_watch_wait(store, &watches[2], 0));
+        assert_int_equal(csc_watch_begin(&store->watches, &watches[i],
+                                         i == 1 ? &other : &one),
+                         CASCADE_OK);
+    csc_watch_tell(&store->watches, &one, 0);
+    assert_true(csc_watch_wait(&store->watches, &watches[0], 0));
+    assert_false(csc_watch_wait(&store->watches, &watches[0], 5));
+    assert_false(csc_watch_wait(&store->watches, &watches[1], 0));
+    assert_true(csc_watch_wait(&store->watches, &watches[2], 0));
+    csc_watch_move(&store->watches, &watches[2], &other);
+    csc_watch_tell(&store->watches, &one, 0);
+    assert_false(csc_watch_wait(&store->watches, &watches[2], 0));
     expect_told(store, &watches[2]);
     for (int i = 0; i < 3; i++)
-        csc_store_watch_end(store, &watches[i]);
-    csc_store_watch_tell(store, &one);
+        csc_watch_end(&store->watches, &watches[i]);
+    csc_watch_tell(&store->watches, &one, 0);
     assert_int_equal(cascade_store_close(store), CASCADE_OK);
 }
 

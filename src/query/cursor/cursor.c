@@ -58,8 +58,8 @@ open_cursor(cascade_cursor *cursor, const cascade_cursor_options *options)
     else
         err = open_one(cursor, options->id, options->from_start);
     if (err == CASCADE_OK)
-        err = csc_store_watch_begin(cursor->store, &cursor->watch,
-                                    &cursor->one.id);
+        err = csc_watch_begin(&cursor->store->watches, &cursor->watch,
+                              &cursor->one.id);
     return err;
 }
 
@@ -155,6 +155,6 @@ cascade_cursor_close(cascade_cursor *cursor)
         return;
     if (cursor == NULL)
         return;
-    csc_store_watch_end(cursor->store, &cursor->watch);
+    csc_watch_end(&cursor->store->watches, &cursor->watch);
     free_cursor(cursor);
 }

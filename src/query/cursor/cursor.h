@@ -81,7 +81,7 @@ struct cascade_cursor {
     csc_origin origin;
     cascade_store *store;
     bool all;
-    csc_store_watch watch; /* of the one; of none where all are followed */
+    csc_watch watch; /* of the one; of none where all are followed */
     csc_follower one;
     csc_crowd crowd;
     cascade_news news;
