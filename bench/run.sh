@@ -23,7 +23,7 @@ root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 . "$root/tests/lib/packages.sh"
 . "$root/tests/lib/build.sh"
 
-programs="ceiling throughput latency waits hydration scale idle footprint
+programs="ceiling throughput requests latency waits hydration scale idle footprint
     manage native giants beside soak times"
 size=
 chosen=
