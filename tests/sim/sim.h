@@ -9,6 +9,7 @@
  *   sim_fault.c     between engines and store: every call passes here
  *   sim_cost.c      what a call takes, by its rows and bytes
  *   sim_giant.c     cascades that are large, and how the small ones fare
+ *   sim_key.c       one key, started, written to and purged again and again
  *   sim_ledger.c    transactions of nodes: what they write, and where
  *   sim_lease.c     who is removed, and when
  *   sim_client.c    what comes from outside: starts, looks
@@ -28,6 +29,7 @@
 #include "cascade/cascade.h"
 #include "cascade/store.h"
 #include "sim/sim_count.h"
+#include "sim/sim_key.h"
 #include "sim/sim_ledger.h"
 #include "sim/sim_random.h"
 #include "support/oracle.h"
@@ -211,6 +213,7 @@ typedef struct sim_plan {
     sim_planned cascades[SIM_CASCADES_MAX];
     size_t cascade_count;
     sim_size size;
+    sim_key key;
 } sim_plan;
 
 void sim_plan_make(sim_plan *plan, uint64_t seed);
@@ -278,6 +281,7 @@ struct sim_process {
     int64_t open_number;
     sim_doubts doubts; /* transactions of unknown outcome */
     bool sending;      /* in a call that sends a message */
+    int key_act;       /* in an act of sim_key.c: which, from 1 */
     bool starting;     /* in a start, whose submits are these */
     cascade_uuid submitted[SIM_CASCADES_MAX];
     size_t submitted_count;

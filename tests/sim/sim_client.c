@@ -45,7 +45,7 @@ sim_client_submit(sim_process *p, const wrap_call *call)
 {
     bool first = p->submitted_count == 0;
 
-    if (p->sending && call->start_count == 0)
+    if (sim_key_submits(p) || (p->sending && call->start_count == 0))
         return;
     if (!p->starting || call->start_count > SIM_CASCADES_MAX) {
         sim_fail(p->s, "a submit without a start");
@@ -226,6 +226,8 @@ sim_client_act(sim *s)
     p = draw_handle(s);
     if (p == NULL)
         return false;
+    if (sim_key_act_due(s, p))
+        return true;
     if (i == plan->cascade_count)
         return sim_mail_act(s, p);
     add_start(s, &call, &plan->cascades[i]);
@@ -251,6 +253,8 @@ sim_client_next(const sim *s)
 {
     int64_t next = sim_mail_next(s);
 
+    if (sim_key_next(s) < next)
+        next = sim_key_next(s);
     for (size_t i = 0; i < s->plan->cascade_count; i++) {
         const sim_planned *c = &s->plan->cascades[i];
 
@@ -266,7 +270,7 @@ sim_client_done(const sim *s)
     for (size_t i = 0; i < s->plan->cascade_count; i++)
         if (is_wanted(&s->plan->cascades[i]))
             return false;
-    return sim_mail_done(s);
+    return sim_mail_done(s) && sim_key_done(s);
 }
 
 /* ---- What must be refused ----------------------------------------------- */

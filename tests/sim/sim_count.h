@@ -160,7 +160,13 @@
     X(GIANTS, "giants")                                                 \
     X(GIANTS_LARGE, "of them too large for a deadline")                 \
     X(LATE_READ, "reads that were too long for their deadline")         \
-    X(SMALL, "small cascades ended beside giants")
+    X(SMALL, "small cascades ended beside giants")                      \
+    X(KEY_STARTED, "runs of the key that were started")                 \
+    X(KEY_CONTINUED, "runs of it that others continued as")             \
+    X(KEY_WITH_SIGNAL, "of them started with a signal")                 \
+    X(KEY_PURGED, "runs of it purged")                                  \
+    X(KEY_PURGED_EARLY, "of them before a run that they continued as")  \
+    X(KEY_LINKED, "signals to the id of one that was purged")
 
 typedef enum sim_count {
 #define SIM_COUNT_ENUM(name, text) SIM_##name,

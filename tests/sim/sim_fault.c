@@ -432,7 +432,7 @@ sim_fault_before(void *context, const wrap_call *call)
 static void
 look(sim *s, const cascade_uuid *id)
 {
-    if (s->plan->size.on && oracle_left_out(s->o, id))
+    if ((s->plan->size.on || s->plan->key.on) && oracle_left_out(s->o, id))
         return;
     if (!oracle_look(s->o, s->eye->driver, s->eye->self, id, 1) &&
         !sim_failed(s))
@@ -530,6 +530,7 @@ see_settle(sim_process *p, const wrap_call *call)
 static void
 see(sim_process *p, const wrap_call *call)
 {
+    sim_key_see(p, call);
     if (call->move == WRAP_SETTLE)
         see_settle(p, call);
     if (call->move == WRAP_COMMIT || call->move == WRAP_FINISH)

@@ -20,7 +20,7 @@ const sim_workload *const sim_workloads[] = {
     &sim_work_program,  &sim_work_graph, &sim_work_line,   &sim_work_doom,
     &sim_work_instead,  &sim_work_saga,  &sim_work_join,   &sim_work_signals,
     &sim_work_limits,   &sim_work_runs,  &sim_work_family, &sim_work_course,
-    &sim_work_transfer, &sim_work_bomb,  &sim_work_small};
+    &sim_work_transfer, &sim_work_bomb,  &sim_work_small,  &sim_work_key};
 const size_t sim_workload_count =
     sizeof(sim_workloads) / sizeof(sim_workloads[0]);
 

@@ -38,11 +38,12 @@ const char *
 sim_move_name(int move)
 {
     static const char *const names[WRAP_MOVES] = {
-        "now",    "attach", "renew",  "detach",  "engines", "remove", "claim",
-        "load",   "commit", "submit", "receive", "key",     "find",   "link",
-        "sweep",  "strays", "pause",  "queues",  "totals",  "schema", "scan",
-        "repair", "purge",  "erase",  "list",    "begin",   "finish", "abandon",
-        "settle", "wait",   "wake",   "open",    "migrate", "close"};
+        "now",    "attach", "renew",  "detach", "engines", "remove",
+        "claim",  "load",   "commit", "submit", "receive", "key",
+        "find",   "link",   "sweep",  "strays", "pause",   "queues",
+        "totals", "schema", "scan",   "repair", "purge",   "erase",
+        "seal",   "seals",  "list",   "begin",  "finish",  "abandon",
+        "settle", "wait",   "wake",   "open",   "migrate", "close"};
 
     return move < 0 ? "any call" : names[move];
 }
@@ -231,6 +232,7 @@ sim_plan_make(sim_plan *plan, uint64_t seed)
     for (unsigned i = 0; i < plan->cascade_count; i++)
         plan_cascade(plan, i);
     sim_size_plan(plan);
+    sim_key_plan(plan);
 }
 
 void
@@ -240,6 +242,7 @@ sim_plan_print(const sim_plan *plan)
            plan->sqlite ? "SQLite" : "memory", plan->process_count,
            plan->safety_ms);
     sim_size_print(plan);
+    sim_key_print(plan);
     for (size_t i = 0; i < plan->cascade_count; i++) {
         const sim_planned *c = &plan->cascades[i];
 

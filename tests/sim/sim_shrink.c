@@ -34,6 +34,9 @@ list_items(shrinker *shrink)
     for (size_t i = 0; i < plan->size.giant_count; i++)
         if (!plan->size.giants[i].off)
             shrink->items[shrink->count++] = &plan->size.giants[i].off;
+    for (size_t i = 0; i < plan->key.act_count; i++)
+        if (!plan->key.acts[i].off)
+            shrink->items[shrink->count++] = &plan->key.acts[i].off;
 }
 
 static bool

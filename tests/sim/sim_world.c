@@ -458,6 +458,8 @@ check_end(sim *s)
         sim_ledger_check(s);
     if (!sim_failed(s))
         sim_giant_check(s);
+    if (!sim_failed(s))
+        sim_key_check(s);
     for (size_t i = 0; i < s->plan->cascade_count && !sim_failed(s); i++)
         if (!s->plan->cascades[i].off && s->plan->cascades[i].has_id)
             check_cascade(s, &s->plan->cascades[i]);
@@ -551,6 +553,7 @@ open_world(sim *s, sim_plan *plan)
     sim_ledger_init(&s->ledger);
     oracle_follow(s->o);
     oracle_refuse_strangers(s->o);
+    sim_key_open(s);
     oracle_set_poison_limit(s->o, SIM_POISON_LIMIT);
     for (unsigned i = 0; i < SIM_PROCESSES_MAX; i++)
         sim_process_init(s, &s->processes[i], i);

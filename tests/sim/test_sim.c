@@ -89,6 +89,13 @@
  *   comes to its deadline, and whoever waits for it is seen to wait (G15). The
  *   largest are behind the committed seeds only.
  *
+ * A KEY (sim_key.c). In few seeds one key is started by every policy, alone and
+ *   with a signal, signalled by key and by the ids of old runs, with a handful
+ *   of request ids that are used again and again, terminated, continued as new
+ *   and purged. The rows are gone then, so what is received is noted as it is
+ *   committed: once for each request id of a start, and of nothing that was
+ *   acknowledged the receipt is missing.
+ *
  * EXCUSED, since no engine can do better
  *   An engine that was removed though it lives cannot know before its next
  *   call: functions it enters until then are not counted as entries. What it

@@ -26,7 +26,8 @@ typedef struct sim_node_def {
 
 typedef struct sim_workload {
     const char *name;
-    unsigned weight; /* how often, against the others; 0: see sim_giant.c */
+    unsigned weight; /* how often, against the others; 0: see
+                        sim_giant.c, sim_key.c */
     const sim_node_def *nodes;
     size_t node_count;
     const char *first; /* the node that its cascades begin with */
@@ -59,6 +60,7 @@ extern const sim_workload sim_work_family;
 extern const sim_workload sim_work_course;
 extern const sim_workload sim_work_transfer;
 extern const sim_workload sim_work_small;
+extern const sim_workload sim_work_key;
 
 /* ---- For nodes ---------------------------------------------------------- */
 

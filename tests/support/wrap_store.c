@@ -643,19 +643,37 @@ wrap_seals(void *self, const cascade_uuid *after, size_t limit,
         h->inner->integrity->seals(h->self, after, limit, sink, context));
 }
 
+/* A list that leaves out. */
+typedef struct listing {
+    const wrap_store *wrap;
+    cascade_list_sink sink;
+    void *context;
+} listing;
+
+static cascade_err
+list_some(void *context, const cascade_row *row, const cascade_run_row *run)
+{
+    const listing *l = context;
+
+    if (l->wrap->listed != NULL && !l->wrap->listed(l->wrap->context, &row->id))
+        return CASCADE_OK;
+    return l->sink(l->context, row, run);
+}
+
 static cascade_err
 wrap_list(void *self, const cascade_query *query, cascade_list_sink sink,
           void *context)
 {
     handle *h = self;
     wrap_call call = {.move = WRAP_LIST};
+    listing l = {h->wrap, sink, context};
     fault found;
     cascade_err err = enter(h, &call, &found);
 
     if (err != CASCADE_OK)
         return err;
     return leave(h, &call, &found,
-                 h->inner->list(h->self, query, sink, context));
+                 h->inner->list(h->self, query, list_some, &l));
 }
 
 static cascade_err

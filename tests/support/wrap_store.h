@@ -142,6 +142,8 @@ typedef struct wrap_store {
     cascade_err (*row)(void *context, const wrap_call *call, size_t bytes);
     /* What the engine is told in the end, rules included. */
     void (*answered)(void *context, const wrap_call *call, cascade_err answer);
+    /* Which cascades a list has, or NULL: all. */
+    bool (*listed)(void *context, const cascade_uuid *id);
     atomic_size_t counts[WRAP_MOVES];
     atomic_size_t rows;    /* executions and events of loads and scans */
     atomic_size_t faults;  /* answers that a rule replaced */
