@@ -65,7 +65,9 @@ CASCADE_API cascade_err cascade_resume(cascade_store *store,
  * is. A deadline of the cascade no longer holds. Parents are not told again.
  * CASCADE_ERR_MISUSE: it is RUNNING. CASCADE_ERR_REFUSED: it has COMPLETED, or
  * one engine after the other died as it loaded it for that (see "poisoned" in
- * README). Of two who retry at a time one succeeds. */
+ * README). CASCADE_ERR_TOO_LARGE: all of it is one commit, which took longer
+ * than the deadline_ms of the store that the engine was opened on, three times;
+ * nothing was changed. Of two who retry at a time one succeeds. */
 CASCADE_API cascade_err cascade_retry(cascade_store *store,
                                       const cascade_uuid *id,
                                       const cascade_request_options *options);
@@ -93,8 +95,8 @@ typedef struct cascade_rerun_options {
  * answer to an update stays the one that was given.
  * CASCADE_ERR_INVALID: there is no such function_id, or it is superseded, or
  * the cascade had ended before it, so that nothing is to be run.
- * CASCADE_ERR_MISUSE: this run has continued as new; ask it of the next one, as
- * with a retry. */
+ * CASCADE_ERR_TOO_LARGE, and CASCADE_ERR_MISUSE: this run has continued as new;
+ * ask it of the next one: as with a retry. */
 CASCADE_API cascade_err cascade_rerun(cascade_store *store,
                                       const cascade_uuid *id,
                                       const cascade_rerun_options *options);

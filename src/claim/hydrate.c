@@ -382,6 +382,9 @@ csc_hydrate_take_in_locked(cascade_engine *engine, csc_run *run,
         return;
     }
     run->slow = reload->slow;
+    if (reload->late && run->plan != NULL &&
+        run->plan->refusal == CSC_REFUSAL_NONE)
+        run->plan->refusal = CSC_REFUSAL_LATE;
     if (err == CASCADE_OK)
         err = csc_hydrate_hold_locked(engine, run);
     if (err == CASCADE_OK && reload->fail_id >= 0)

@@ -24,7 +24,9 @@
  *     so far less than    behind what others have, once more
  *     ALONE_TRIES
  *     else                set aside: the cascade is let go, and loaded anew
- *                         after a pause, twice as long each time
+ *                         after a pause, twice as long each time; a retry or
+ *                         a rerun is refused then, as it would keep all that
+ *                         is asked for behind it from being done
  *
  * From its first try alone (`slow`) a run shares no batch with others, so that
  * these wait for its one try, and not for the search. Each of its commits makes
@@ -51,6 +53,7 @@
 #include "held/room/reload.h"
 #include "held/run/drop.h"
 #include "held/run/run.h"
+#include "state/reset_plan.h"
 #include "store/store.h"
 
 #define SLICE_NS INT64_C(250000)
@@ -220,6 +223,11 @@ set_aside_locked(csc_lane *lane, csc_item *item)
                          .slow = run->slow};
     char id[CASCADE_UUID_TEXT_SIZE];
 
+    if (run->plan != NULL) {
+        reload.plans = true;
+        reload.from = run->plan->from;
+        reload.late = true;
+    }
     csc_log_queue_add(engine, CASCADE_LOG_ERROR,
                       "cascade %s is set aside for %lld ms: what it has to "
                       "record was not done in %u tries within the store's "

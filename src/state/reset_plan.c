@@ -50,7 +50,12 @@ static const struct {
                           CASCADE_ERR_NOT_FOUND},
     [CSC_REFUSAL_UNREAD] = {"undelivered: one engine after the other died when "
                             "it was to load the cascade for that",
-                            CASCADE_ERR_REFUSED}};
+                            CASCADE_ERR_REFUSED},
+    [CSC_REFUSAL_LATE] = {"undelivered: all that it makes afresh is one "
+                          "commit, which takes longer than the store's "
+                          "deadline_ms; open the store of the engine with a "
+                          "longer one, and ask again",
+                          CASCADE_ERR_TOO_LARGE}};
 
 const char *
 csc_reset_plan_refusal_text(csc_refusal refusal)

@@ -71,7 +71,8 @@ typedef enum csc_refusal {
     CSC_REFUSAL_SUPERSEDED,
     CSC_REFUSAL_ENDED,
     CSC_REFUSAL_TORN,
-    CSC_REFUSAL_UNREAD /* its load kills */
+    CSC_REFUSAL_UNREAD, /* its load kills */
+    CSC_REFUSAL_LATE    /* its commit takes too long */
 } csc_refusal;
 
 /* An execution; its texts are the plan's. */

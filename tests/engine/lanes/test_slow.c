@@ -116,6 +116,13 @@ collect(cascade_node *node, void *user)
     return err;
 }
 
+static cascade_err
+fails(cascade_node *node, void *user)
+{
+    (void)user;
+    return cascade_node_fail(node, "no");
+}
+
 static ward *
 ward_open(test_db *db, cascade_err answer)
 {
@@ -149,6 +156,7 @@ ward_start(ward *w)
     assert_ok(cascade_engine_register(w->engine, "work", work, w, NULL));
     assert_ok(
         cascade_engine_register(w->engine, "collect", collect, NULL, NULL));
+    assert_ok(cascade_engine_register(w->engine, "fails", fails, NULL, NULL));
     assert_ok(cascade_engine_start(w->engine));
 }
 
@@ -463,6 +471,56 @@ messages_that_are_too_slow_are_looked_for_in_parts(test_db *db)
     ward_close(w);
 }
 
+static cascade_err
+fail_retries(void *context, const wrap_call *call)
+{
+    ward *w = context;
+    bool found = false;
+
+    if (call->move != WRAP_COMMIT)
+        return CASCADE_OK;
+    for (size_t i = 0; i < call->batch->change_count; i++) {
+        const cascade_change *change = &call->batch->changes[i];
+
+        found = found ||
+                (change->insert_count > 1 &&
+                 strcmp(change->inserts[0].node_name, "cascade.retry") == 0);
+    }
+    return found ? fail_slowly(w, call->batch) : CASCADE_OK;
+}
+
+static bool
+is_deleted(void *context)
+{
+    ward *w = context;
+    cascade_info *info = NULL;
+    cascade_err err = cascade_get(w->starter, &w->bad, &info);
+
+    cascade_info_free(info);
+    return err == CASCADE_ERR_NOT_FOUND;
+}
+
+/* It is recorded as undelivered, and what was asked for behind it is done. */
+static void
+a_retry_that_is_too_slow_is_refused(test_db *db)
+{
+    const cascade_request_options options = {
+        .size = sizeof(options), .request_id = "r", .wait_ms = 20000};
+    ward *w = ward_open(db, CASCADE_ERR_UNAVAILABLE);
+
+    w->bad = db_start(w->starter, "fails");
+    w->wrap->before = fail_retries;
+    ward_start(w);
+    db_await(w->starter, &w->bad, CASCADE_ERROR);
+    assert_int_equal(cascade_retry(w->starter, &w->bad, &options),
+                     CASCADE_ERR_TOO_LARGE);
+    assert_non_null(strstr(cascade_errmsg(), "deadline_ms"));
+    assert_int_equal(atomic_load(&w->failed), TRIES);
+    assert_ok(cascade_delete(w->starter, &w->bad, NULL));
+    assert_true(stores_until(is_deleted, w));
+    ward_close(w);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -481,6 +539,8 @@ main(int argc, char **argv)
          messages_that_are_too_slow_are_received_in_parts, STORES_ALL},
         {"messages_that_are_too_slow_are_looked_for_in_parts",
          messages_that_are_too_slow_are_looked_for_in_parts, STORES_ALL},
+        {"a_retry_that_is_too_slow_is_refused",
+         a_retry_that_is_too_slow_is_refused, STORES_ALL},
     };
 
     return stores_run("engine_slow", tests, sizeof(tests) / sizeof(tests[0]),
