@@ -263,6 +263,9 @@
  *       that the list of all does, whatever stands in its status.
  *   S87 messages that name what is no id are deleted by claims, a portion by
  *       each, where a database can hold such.
+ *   S88 a repair with a seal changes nothing where the seal of the cascade is
+ *       another than the caller had read; else that is put in its place, in the
+ *       same commit.
  *
  * MESSAGES
  *   Whoever asks something of a cascade inserts a message and touches nothing
@@ -329,7 +332,7 @@
 extern "C" {
 #endif
 
-#define CASCADE_STORE_ABI 12
+#define CASCADE_STORE_ABI 13
 
 #define CASCADE_STORE_LANES_MAX 1024
 #define CASCADE_STORE_PAGE_MAX 1000

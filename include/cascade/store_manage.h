@@ -8,7 +8,7 @@
  *   queues  | cascade_queue_list_load()              |
  *   totals  | cascade_counts_load()                  | S40
  *   schema  | cascade_migration_list()               | S1
- *   repair  | cascade_adopt()                        | S27
+ *   repair  | cascade_adopt()                        | S27, S88
  *   purge   | cascade_purge()                        | S21, S26, S39
  *   erase   | the rest of what is deleted in pieces  | S39 to S42
  *   strays  | cascade_verify()                       | S75
@@ -91,6 +91,9 @@ typedef struct cascade_repair {
     const char *key;     /* its key, whose current run is at least run_number;
                             NULL: none */
     int32_t run_number;
+    const cascade_seal_row *seal;     /* as it is to be; NULL: it stays, and
+                                         nobody looks at it: S88 */
+    const cascade_seal_row *was_seal; /* as it was read; NULL: there was none */
 } cascade_repair;
 
 typedef struct cascade_store_manage {
@@ -115,7 +118,7 @@ typedef struct cascade_store_manage {
                           void *context);
 
     /* Sets status and fn_id of cascades, inserts runs, and moves keys on, all
-     * or none of the call: S27. `done[i]` tells for each whether it was.
+     * or none of the call: S27, S88. `done[i]` tells for each whether it was.
      * 1-1,000 at a time. */
     cascade_err (*repair)(void *self, const cascade_repair *repairs,
                           size_t count, bool *done);

@@ -24,19 +24,22 @@ FROM (
 -- places of those that were repaired, counted from 1.
 --
 -- Index: cascades_pkey, cascade_runs_pkey, cascade_erasures_pkey,
--- cascade_keys_pkey.
+-- cascade_keys_pkey, cascade_seals_pkey.
 --
 -- $1-$10 repairs: cascade, status and count of executions as they were and as
--- they are to be, queue (NULL: no run), priority, time, key and its run
+-- they are to be, queue (NULL: no run), priority, time, key and its run;
+-- $11-$14 number and text of the seal as it was read (NULL: none) and as it is
+-- to be (NULL: it stays)
 WITH met AS (
   UPDATE public.cascades AS c
   SET status = g.status::public.cascade_status,
     fn_id = g.fn_id
   FROM unnest($1::uuid[], $2::text[], $3::int4[], $4::text[],
       $5::int4[], $6::text[], $7::int4[], $8::int8[], $9::text[],
-      $10::int4[]) WITH ORDINALITY
+      $10::int4[], $11::int8[], $12::text[], $13::int8[],
+      $14::text[]) WITH ORDINALITY
     AS g (id, was_status, was_fn_id, status, fn_id, queue, priority,
-      wake_at, key, run_number, place)
+      wake_at, key, run_number, was_number, was_seal, number, seal, place)
   WHERE c.id = ANY (ARRAY[g.id])
     AND c.status = g.was_status::public.cascade_status
     AND c.fn_id = g.was_fn_id
@@ -44,8 +47,22 @@ WITH met AS (
       WHERE r.cascade_id = g.id) IS NULL
     AND (SELECT true FROM public.cascade_erasures AS marked
         WHERE marked.cascade_id = c.id) IS NULL
+    AND (g.seal IS NULL
+      OR (SELECT coalesce(s.number = g.was_number AND s.seal = g.was_seal,
+          false)
+        FROM public.cascade_seals AS s
+        WHERE s.cascade_id = g.id)
+        IS NOT DISTINCT FROM CASE WHEN g.was_seal IS NOT NULL THEN true END)
   RETURNING c.id, c.user_id, g.queue, g.priority, g.wake_at, g.key,
-    g.run_number, g.place),
+    g.run_number, g.number, g.seal, g.place),
+seals AS (
+  INSERT INTO public.cascade_seals (cascade_id, number, seal)
+  SELECT id, number, seal
+  FROM met
+  WHERE seal IS NOT NULL
+  ON CONFLICT (cascade_id) DO UPDATE
+  SET number = excluded.number,
+    seal = excluded.seal),
 runs AS (
   INSERT INTO public.cascade_runs
     (cascade_id, queue, priority, wake_at, engine_id, claim_no,

@@ -319,6 +319,9 @@ void csc_memory_links_fini(csc_memory_model *model);
 
 /* NULL when out of memory. */
 csc_memory_seal *csc_memory_seals_make(const cascade_seal_row *row);
+/* Whether the seal is `was`; each may be NULL: none. */
+bool csc_memory_seals_is(const csc_memory_seal *seal,
+                         const cascade_seal_row *was);
 /* Gives it to the sink, where there is one. */
 cascade_err csc_memory_seals_give(const cascade_uuid *id,
                                   const csc_memory_seal *seal,

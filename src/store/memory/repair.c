@@ -27,6 +27,7 @@ typedef struct repair_plan {
     csc_memory_run *run; /* new, and not the model's */
     csc_memory_key *key; /* the same */
     csc_memory_key_move key_move;
+    csc_memory_seal *seal;       /* new; made: what it has taken the place of */
     csc_memory_cascade *cascade; /* the model's that was changed */
 } repair_plan;
 
@@ -34,6 +35,11 @@ static bool
 prepare(repair_plan *plan, const cascade_repair *repair)
 {
     plan->repair = repair;
+    if (repair->seal != NULL) {
+        plan->seal = csc_memory_seals_make(repair->seal);
+        if (plan->seal == NULL)
+            return false;
+    }
     if (!repair->starts)
         return true;
     plan->run = csc_memory_runs_make(&repair->was.id, &repair->run);
@@ -51,14 +57,29 @@ discard(repair_plan *plan)
 {
     csc_mem_free(plan->run);
     csc_mem_free(plan->key);
+    csc_mem_free(plan->seal);
 }
 
 static bool
-is_as_read(const csc_memory_cascade *cascade, const cascade_row *was)
+is_as_read(const csc_memory_cascade *cascade, const cascade_repair *repair)
 {
     return cascade != NULL && cascade->run == NULL &&
-           cascade->row.status == was->status &&
-           cascade->row.fn_id == was->fn_id;
+           cascade->row.status == repair->was.status &&
+           cascade->row.fn_id == repair->was.fn_id &&
+           (repair->seal == NULL ||
+            csc_memory_seals_is(cascade->seal, repair->was_seal));
+}
+
+/* Back again, too. */
+static void
+exchange_seal(repair_plan *plan)
+{
+    csc_memory_seal *other = plan->cascade->seal;
+
+    if (plan->repair->seal == NULL)
+        return;
+    plan->cascade->seal = plan->seal;
+    plan->seal = other;
 }
 
 /* What can fail of it: a place for the run, and the key. */
@@ -99,7 +120,7 @@ make(csc_memory_model *model, repair_plan *plan)
         csc_map_get(&model->cascades, &repair->was.id);
     cascade_err err;
 
-    if (!is_as_read(cascade, &repair->was))
+    if (!is_as_read(cascade, repair))
         return CASCADE_OK;
     err = reserve(model, plan, cascade);
     if (err != CASCADE_OK)
@@ -107,6 +128,7 @@ make(csc_memory_model *model, repair_plan *plan)
     plan->cascade = cascade;
     cascade->row.status = repair->status;
     cascade->row.fn_id = repair->fn_id;
+    exchange_seal(plan);
     if (plan->run != NULL) {
         cascade->run = plan->run;
         plan->run = NULL;
@@ -125,6 +147,7 @@ undo(csc_memory_model *model, repair_plan *plan)
         return;
     cascade->row.status = plan->repair->was.status;
     cascade->row.fn_id = plan->repair->was.fn_id;
+    exchange_seal(plan);
     if (cascade->run != NULL) {
         csc_memory_runs_take(model, cascade->run);
         plan->run = cascade->run;

@@ -43,6 +43,14 @@ csc_memory_seals_give(const cascade_uuid *id, const csc_memory_seal *seal,
     return sink(context, &row);
 }
 
+bool
+csc_memory_seals_is(const csc_memory_seal *seal, const cascade_seal_row *was)
+{
+    if (seal == NULL || was == NULL)
+        return seal == NULL && was == NULL;
+    return seal->number == was->number && strcmp(seal->text, was->seal) == 0;
+}
+
 /* ---- Changing ------------------------------------------------------------ */
 
 /* Where the seal is; NULL: nothing may have one. */
@@ -57,14 +65,6 @@ find_place(csc_memory_model *model, const cascade_uuid *id)
     return cascade != NULL ? &cascade->seal : NULL;
 }
 
-static bool
-is_as_read(const csc_memory_seal *seal, const cascade_seal_row *was)
-{
-    if (seal == NULL || was == NULL)
-        return seal == NULL && was == NULL;
-    return seal->number == was->number && strcmp(seal->text, was->seal) == 0;
-}
-
 /* `*made` becomes the model's. */
 static bool
 change(csc_memory_model *model, const cascade_reseal *reseal,
@@ -72,7 +72,7 @@ change(csc_memory_model *model, const cascade_reseal *reseal,
 {
     csc_memory_seal **place = find_place(model, &reseal->cascade_id);
 
-    if (place == NULL || !is_as_read(*place, reseal->was))
+    if (place == NULL || !csc_memory_seals_is(*place, reseal->was))
         return false;
     csc_mem_free(*place);
     *place = *made;

@@ -70,7 +70,7 @@ csc_postgres_statement csc_postgres_sql_for_one(
 /* ---- params.c ---------------------------------------------------- */
 
 #define CSC_POSTGRES_PARAMS_MAX 40
-#define CSC_POSTGRES_COLUMNS_MAX 12
+#define CSC_POSTGRES_COLUMNS_MAX 14
 /* 2000-01-01, where a TIMESTAMP begins, since 1970. */
 #define CSC_POSTGRES_EPOCH_US INT64_C(946684800000000)
 
@@ -655,6 +655,9 @@ cascade_err csc_postgres_strays_list(void *self, cascade_stray kind,
 /* Gives a row of a result to the sink. */
 cascade_err csc_postgres_seals_sink(const PGresult *result, int row,
                                     cascade_seal_sink sink, void *context);
+/* Number and text of a seal, in two columns; NULL: none. */
+void csc_postgres_seals_side(csc_postgres_rows *rows, size_t column,
+                             const cascade_seal_row *side);
 cascade_err csc_postgres_seals_change(void *self, const cascade_reseal *reseals,
                                       size_t count, bool *done);
 cascade_err csc_postgres_seals_list(void *self, const cascade_uuid *after,

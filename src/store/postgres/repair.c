@@ -132,6 +132,8 @@ add_repair(mend_state *state, const cascade_repair *repair)
     csc_postgres_rows_i64(rows, 7, repair->run.wake_at_ms);
     csc_postgres_rows_text(rows, 8, repair->key);
     csc_postgres_rows_i32(rows, 9, repair->run_number);
+    csc_postgres_seals_side(rows, 10, repair->was_seal);
+    csc_postgres_seals_side(rows, 12, repair->seal);
 }
 
 cascade_err
@@ -142,7 +144,7 @@ csc_postgres_mend_repair(void *self, const cascade_repair *repairs,
     cascade_err err = CASCADE_OK;
 
     csc_postgres_rows_start(&state.ids, "u");
-    csc_postgres_rows_start(&state.repairs, "usisisilsi");
+    csc_postgres_rows_start(&state.repairs, "usisisilsilsls");
     for (size_t i = 0; i < count; i++)
         add_repair(&state, &repairs[i]);
     err = run_mend(self, &state);

@@ -33,8 +33,9 @@ typedef struct change_state {
     bool *done;
 } change_state;
 
-static void
-add_side(csc_postgres_rows *rows, size_t column, const cascade_seal_row *side)
+void
+csc_postgres_seals_side(csc_postgres_rows *rows, size_t column,
+                        const cascade_seal_row *side)
 {
     csc_postgres_rows_i64(rows, column, side != NULL ? side->number : 0);
     csc_postgres_rows_text(rows, column + 1, side != NULL ? side->seal : NULL);
@@ -83,8 +84,8 @@ csc_postgres_seals_change(void *self, const cascade_reseal *reseals,
         done[i] = false;
         csc_postgres_rows_uuid(&state.ids, 0, &reseals[i].cascade_id);
         csc_postgres_rows_uuid(&state.rows, 0, &reseals[i].cascade_id);
-        add_side(&state.rows, 1, reseals[i].was);
-        add_side(&state.rows, 3, reseals[i].now);
+        csc_postgres_seals_side(&state.rows, 1, reseals[i].was);
+        csc_postgres_seals_side(&state.rows, 3, reseals[i].now);
     }
     if (!csc_postgres_rows_good(&state.ids) ||
         !csc_postgres_rows_good(&state.rows))

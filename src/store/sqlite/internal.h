@@ -612,6 +612,10 @@ cascade_err csc_sqlite_strays_list(void *self, cascade_stray kind, size_t limit,
 cascade_err csc_sqlite_seals_write(csc_sqlite_conn *conn,
                                    const cascade_uuid *cascade_id,
                                    const cascade_seal_row *row);
+/* Whether the cascade's seal is `was`; NULL: it has none. */
+cascade_err csc_sqlite_seals_look(csc_sqlite_conn *conn,
+                                  const cascade_uuid *cascade_id,
+                                  const cascade_seal_row *was, bool *as_read);
 cascade_err csc_sqlite_seals_change(void *self, const cascade_reseal *reseals,
                                     size_t count, bool *done);
 cascade_err csc_sqlite_seals_list(void *self, const cascade_uuid *after,

@@ -167,11 +167,20 @@ raise_key(csc_sqlite_conn *conn, const cascade_repair *repair)
 static cascade_err
 repair_one(csc_sqlite_conn *conn, const cascade_repair *repair, bool *done)
 {
-    cascade_err err = set_cascade(conn, repair, done);
+    bool as_read = true;
+    cascade_err err = CASCADE_OK;
 
+    *done = false;
+    if (repair->seal != NULL)
+        err = csc_sqlite_seals_look(conn, &repair->was.id, repair->was_seal,
+                                    &as_read);
+    if (err == CASCADE_OK && as_read)
+        err = set_cascade(conn, repair, done);
     if (err != CASCADE_OK || !*done)
         return err;
-    if (repair->starts)
+    if (repair->seal != NULL)
+        err = csc_sqlite_seals_write(conn, &repair->was.id, repair->seal);
+    if (err == CASCADE_OK && repair->starts)
         err = insert_run(conn, repair);
     if (err == CASCADE_OK)
         err = raise_key(conn, repair);

@@ -27,19 +27,17 @@ csc_sqlite_seals_write(csc_sqlite_conn *conn, const cascade_uuid *cascade_id,
     return csc_sqlite_call_run(&call, NULL);
 }
 
-/* ---- Changing ------------------------------------------------------------ */
-
-static cascade_err
-is_as_read(csc_sqlite_conn *conn, const cascade_reseal *reseal, bool *as_read)
+cascade_err
+csc_sqlite_seals_look(csc_sqlite_conn *conn, const cascade_uuid *cascade_id,
+                      const cascade_seal_row *was, bool *as_read)
 {
-    const cascade_seal_row *was = reseal->was;
     cascade_seal_row there;
     csc_sqlite_call call;
     bool row = false;
     cascade_err err;
 
     csc_sqlite_call_begin(&call, conn, CSC_SQLITE_GET_SEAL);
-    csc_sqlite_call_add_uuid(&call, &reseal->cascade_id);
+    csc_sqlite_call_add_uuid(&call, cascade_id);
     err = csc_sqlite_call_next(&call, &row);
     *as_read = !row && was == NULL;
     if (err == CASCADE_OK && row && was != NULL) {
@@ -50,6 +48,8 @@ is_as_read(csc_sqlite_conn *conn, const cascade_reseal *reseal, bool *as_read)
     csc_sqlite_call_end(&call);
     return err;
 }
+
+/* ---- Changing ------------------------------------------------------------ */
 
 /* Whether it may have a seal. */
 static cascade_err
@@ -75,7 +75,8 @@ change(csc_sqlite_conn *conn, const cascade_reseal *reseal, bool *done)
     cascade_err err = is_there(conn, &reseal->cascade_id, done);
 
     if (err == CASCADE_OK && *done)
-        err = is_as_read(conn, reseal, &as_read);
+        err = csc_sqlite_seals_look(conn, &reseal->cascade_id, reseal->was,
+                                    &as_read);
     *done = *done && as_read;
     if (err != CASCADE_OK || !*done)
         return err;

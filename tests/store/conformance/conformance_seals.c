@@ -416,6 +416,118 @@ many_seals_are_changed_at_once(void **state)
     expect(&it, changes[4].cascade_id, 0, NULL);
 }
 
+/* ---- Repairs ------------------------------------------------------------ */
+
+static cascade_err
+keep_row(void *context, const cascade_row *row)
+{
+    *(cascade_row *)context = *row;
+    return CASCADE_OK;
+}
+
+/* Its user_id is not to be read. */
+static cascade_row
+row_of(mail_scene *it, cascade_uuid id)
+{
+    cascade_row row = {.fn_id = -1};
+    const cascade_load_sink sink = {.context = &row, .on_cascade = keep_row};
+
+    assert_ok(it->db->driver->load(it->db->self, &id, 1, 0, &sink));
+    row.user_id = "user";
+    return row;
+}
+
+/* NULL `was`: there was none. */
+static bool
+repair(mail_scene *it, cascade_uuid id, const cascade_seal_row *was,
+       const cascade_seal_row *now)
+{
+    const cascade_row row = row_of(it, id);
+    const cascade_repair change = {.was = row,
+                                   .status = CASCADE_ERROR,
+                                   .fn_id = row.fn_id + 1,
+                                   .seal = now,
+                                   .was_seal = was};
+    bool done = false;
+
+    assert_ok(conformance_manage(it->db->driver)
+                  ->repair(it->db->self, &change, 1, &done));
+    return done;
+}
+
+/* A cascade that is RUNNING and has no run; NULL `seal`: none. */
+static cascade_uuid
+stray(mail_scene *it, const char *seal)
+{
+    cascade_uuid id = seal != NULL ? own_sealed(it, seal) : mail_own(it);
+
+    assert_ok(mail_end(it, id, CASCADE_RUNNING));
+    return id;
+}
+
+/* S88 */
+static void
+a_repair_replaces_the_seal_that_was_read(void **state)
+{
+    mail_scene it = mail_begin(*state);
+    const cascade_seal_row *one = seal_of(&it, 1, "one");
+    const cascade_seal_row *two = seal_of(&it, 2, "two");
+    cascade_uuid id = stray(&it, "one");
+
+    assert_false(repair(&it, id, NULL, two));
+    assert_false(repair(&it, id, two, two));
+    assert_false(repair(&it, id, seal_of(&it, 2, "one"), two));
+    assert_false(repair(&it, id, seal_of(&it, 1, "One"), two));
+    assert_int_equal(row_of(&it, id).status, CASCADE_RUNNING);
+    expect(&it, id, 1, "one");
+    assert_true(repair(&it, id, one, two));
+    assert_int_equal(row_of(&it, id).status, CASCADE_ERROR);
+    expect(&it, id, 2, "two");
+    assert_true(repair(&it, id, one, NULL));
+    expect(&it, id, 2, "two");
+}
+
+/* S88: it may have none as yet. */
+static void
+a_repair_enters_a_first_seal(void **state)
+{
+    mail_scene it = mail_begin(*state);
+    const cascade_seal_row *one = seal_of(&it, 1, "one");
+    cascade_uuid id = stray(&it, NULL);
+
+    assert_false(repair(&it, id, one, one));
+    expect(&it, id, 0, NULL);
+    assert_true(repair(&it, id, NULL, one));
+    expect(&it, id, 1, "one");
+}
+
+/* S16, S88: a seal goes back with the repair that it is of. */
+static void
+a_refused_repair_leaves_the_seal(void **state)
+{
+    mail_scene it = mail_begin(*state);
+    cascade_uuid ids[2] = {stray(&it, "a"), stray(&it, NULL)};
+    cascade_repair repairs[2] = {{.status = CASCADE_ERROR,
+                                  .seal = seal_of(&it, 2, "b"),
+                                  .was_seal = seal_of(&it, 1, "a")},
+                                 {.status = CASCADE_RUNNING,
+                                  .starts = true,
+                                  .run = {.queue = "default", .priority = 10},
+                                  .seal = seal_of(&it, 1, "c")}};
+    bool done[2];
+
+    for (int i = 0; i < 2; i++) {
+        repairs[i].was = row_of(&it, ids[i]);
+        repairs[i].fn_id = repairs[i].was.fn_id;
+    }
+    assert_fails(CASCADE_ERR_REFUSED,
+                 conformance_manage(it.db->driver)
+                     ->repair(it.db->self, repairs, 2, done));
+    expect(&it, ids[0], 1, "a");
+    expect(&it, ids[1], 0, NULL);
+    assert_int_equal(row_of(&it, ids[0]).status, CASCADE_RUNNING);
+}
+
 /* ---- Deleting ----------------------------------------------------------- */
 
 static cascade_change *
@@ -541,6 +653,9 @@ conformance_seals(void)
         cmocka_unit_test(a_seal_is_changed_while_it_is_as_it_was_read),
         cmocka_unit_test(only_what_is_there_gets_a_seal),
         cmocka_unit_test(many_seals_are_changed_at_once),
+        cmocka_unit_test(a_repair_replaces_the_seal_that_was_read),
+        cmocka_unit_test(a_repair_enters_a_first_seal),
+        cmocka_unit_test(a_refused_repair_leaves_the_seal),
         cmocka_unit_test(a_seal_goes_with_its_cascade),
         cmocka_unit_test(what_is_marked_has_no_seal),
         cmocka_unit_test(the_seal_of_a_message_comes_back),
