@@ -462,7 +462,8 @@ typedef struct cascade_check_options {
     bool dry_run;  /* adopt: tell what it would change, and change nothing */
     cascade_counted_fn counted; /* verify all, in a store with integrity: */
     cascade_known_fn known;     /* see there; NULL: none */
-    bool trust; /* seal_renew: takes what is there for what was written */
+    bool trust; /* seal_renew, adopt: takes what is there for what was
+                   written */
 } cascade_check_options;
 
 typedef struct cascade_check_report {
@@ -479,7 +480,8 @@ typedef struct cascade_check_report {
                            cannot be read */
     int64_t compared;   /* verify: counts that were known */
     int64_t left;       /* seal_renew: cascades that engines have, with seals
-                           by another key than the first */
+                           by another key than the first; adopt: those that
+                           do not fit their seals */
     int64_t messages;   /* seal_renew: messages with such */
 } cascade_check_report;
 
@@ -503,9 +505,11 @@ CASCADE_API cascade_err cascade_verify(cascade_store *store,
  * it cannot know; with `dry_run` the same, and nothing is changed. Cascades
  * that engines have are left alone. Which is the last run of each that has
  * continued as new is entered, so that what is sent to those before comes to it
- * when they are gone. It may be repeated. In a store with integrity nothing is
- * repaired, as the seal would be that of other rows: CASCADE_ERR_UNSUPPORTED
- * where something would be. */
+ * when they are gone. It may be repeated. In a store with integrity all rows of
+ * what it would change are compared with the seal first, and what is changed is
+ * sealed in the same commit; what does not fit is a finding, counted in `left`
+ * and left as it is, until it is called with `trust`, which takes what is there
+ * for what was written: after somebody has looked at it. */
 CASCADE_API cascade_err cascade_adopt(cascade_store *store,
                                       const cascade_check_options *options,
                                       cascade_check_report *report);

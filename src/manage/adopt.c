@@ -14,6 +14,11 @@
  *   what is to be changed of a page --> one repair of the store: all of it, but
  *                                       for what has changed meanwhile (S27)
  *
+ * In a store with integrity the rows have to fit their seal first, and the next
+ * seal is of them with what the repair makes of the cascade's row: it takes the
+ * place of the one that was read in the very commit of the repair (S88). What
+ * does not fit is told and left alone, without trust.
+ *
  * A dry run ends before that repair. Engines are told behind each page. If the
  * process dies before that they find its runs when they poll; if it dies
  * between two pages, the first is adopted: the next call finds nothing to do
@@ -39,6 +44,7 @@
 #include "held/wakeup.h"
 #include "query/audit/audit.h"
 #include "query/audit/audit_read.h"
+#include "query/audit/audit_seal.h"
 #include "query/audit/faults.h"
 #include "query/link.h"
 #include "query/start_records.h"
@@ -47,6 +53,8 @@
 #include "state/start_record.h"
 #include "state/state.h"
 #include "store/move.h"
+#include "store/ring.h"
+#include "store/seal.h"
 #include "store/store.h"
 
 #define PAGE CSC_AUDIT_GROUP_MAX
@@ -66,6 +74,7 @@
 #define RULE_CHILD "A11 children"
 #define RULE_ENDED "A12 ended"
 #define RULE_READABLE "A13 readable"
+#define RULE_SEAL "A14 seal"
 
 /* A cascade of a page. */
 typedef struct target {
@@ -84,6 +93,8 @@ typedef enum naming {
 
 /* What the rows of one cascade show besides. */
 typedef struct tally {
+    csc_seal fresh; /* of them, where there is integrity */
+    bool seals;
     int64_t executions;
     int64_t foreign; /* of another form */
     int64_t id_keys; /* events whose key is an id */
@@ -164,6 +175,12 @@ naming_of(const char *name)
 }
 
 static cascade_err
+add_fresh(tally *t, const cascade_execution_row *row)
+{
+    return t->seals ? csc_seal_add_execution(&t->fresh, row) : CASCADE_OK;
+}
+
+static cascade_err
 tally_execution(void *context, const cascade_execution_row *row)
 {
     tally *t = context;
@@ -174,7 +191,7 @@ tally_execution(void *context, const cascade_execution_row *row)
     if (record.foreign)
         t->foreign++;
     if (row->status != CASCADE_EXECUTION_RUNNING)
-        return CASCADE_OK;
+        return add_fresh(t, row);
     if (csc_kind_of(row->node_name) == CSC_PART_CHILD) {
         if (t->children < NOTED_MAX) {
             t->child[t->children] = record.child;
@@ -188,7 +205,7 @@ tally_execution(void *context, const cascade_execution_row *row)
         }
         t->running++;
     }
-    return CASCADE_OK;
+    return add_fresh(t, row);
 }
 
 static cascade_err
@@ -199,6 +216,8 @@ tally_event(void *context, const cascade_event_row *row)
 
     if (cascade_uuid_parse(row->key, &id) == CASCADE_OK)
         t->id_keys++;
+    if (t->seals)
+        csc_seal_add_event(&t->fresh, row);
     return CASCADE_OK;
 }
 
@@ -423,7 +442,91 @@ repair_row(adopter *a, cascade_repair *repair)
                          "recorded that may be");
 }
 
+/* ---- Seals -------------------------------------------------------------- */
+
+/* The last of those findings is of the cascade, those before of messages. */
+static void
+tell_seal(adopter *a)
+{
+    const char *why = "it does not fit the rows";
+
+    for (const csc_audit_finding *f = a->audit.first; f != NULL; f = f->next)
+        if (f->rule == CSC_AUDIT_SEAL)
+            why = f->text;
+    a->report->left++;
+    tell(a, &a->audit.row.id, -1, RULE_SEAL,
+         "its seal does not hold (%s): it is left as it is; put its rows back "
+         "as they were, or, if they are right as they are, adopt it with trust "
+         "(`cascade adopt ID --trust`)",
+         why);
+}
+
+/* It was read: whether anything of it may be changed. */
+static bool
+may_repair(adopter *a)
+{
+    if (a->store->ring == NULL)
+        return true;
+    if (!csc_audit_seal_is_there(&a->audit) || csc_audit_seal_moved(&a->audit))
+        return false; /* somebody has just deleted it, or is at it */
+    if (!csc_audit_seal_is_broken(&a->audit) || a->options.trust)
+        return true;
+    tell_seal(a);
+    return false;
+}
+
+static const cascade_seal_row *
+keep_seal(adopter *a, cascade_seal_row row)
+{
+    cascade_seal_row *kept = NULL;
+
+    if (row.seal == NULL)
+        return NULL;
+    row.seal = keep(a, row.seal);
+    kept = csc_arena_alloc(&a->arena, 1, sizeof(*kept));
+    if (kept != NULL)
+        *kept = row;
+    return kept;
+}
+
+/* That of what the repair makes of the rows that were read. */
+static cascade_err
+seal_repair(adopter *a, cascade_repair *repair)
+{
+    cascade_seal_row made;
+    cascade_err err = CASCADE_OK;
+
+    if (a->store->ring == NULL)
+        return CASCADE_OK;
+    err = csc_audit_seal_renew(&a->audit, &a->tally.fresh, repair->status,
+                               repair->fn_id, &a->arena, &made);
+    if (err != CASCADE_OK)
+        return err;
+    repair->seal = keep_seal(a, made);
+    repair->was_seal = keep_seal(a, csc_audit_seal_kept(&a->audit));
+    return CASCADE_OK;
+}
+
 /* ---- One cascade -------------------------------------------------------- */
+
+/* Reads its rows, all of them; CASCADE_ERR_CORRUPT: they cannot be. */
+static cascade_err
+audit_target(adopter *a, const target *t)
+{
+    const cascade_load_sink tap = {.context = &a->tally,
+                                   .on_execution = tally_execution,
+                                   .on_event = tally_event};
+    const csc_ring *ring = a->store->ring;
+    cascade_err err = csc_audit_begin(&a->audit, &t->row, NULL);
+
+    csc_seal_fini(&a->tally.fresh);
+    a->tally = (tally){.seals = ring != NULL};
+    if (ring != NULL)
+        csc_seal_init(&a->tally.fresh, csc_ring_current(ring), &t->row.id);
+    if (err == CASCADE_OK)
+        err = csc_audit_read(a->store, &a->audit, &tap);
+    return err == CASCADE_OK ? csc_audit_end(&a->audit, 1) : err;
+}
 
 /* It was read: what is to be done, and what is told of it. */
 static cascade_err
@@ -442,6 +545,9 @@ adopt_audited(adopter *a, const target *t)
     repair_row(a, repair);
     if (behind)
         repair_key(a, repair, &a->audit.meta);
+    err = seal_repair(a, repair);
+    if (err != CASCADE_OK)
+        return err;
     tell_foreign(a, id);
     if (repair->starts)
         tell_running(a, id);
@@ -453,20 +559,36 @@ adopt_audited(adopter *a, const target *t)
 static cascade_err
 adopt_running(adopter *a, const target *t)
 {
-    const cascade_load_sink tap = {.context = &a->tally,
-                                   .on_execution = tally_execution,
-                                   .on_event = tally_event};
-    cascade_err err = csc_audit_begin(&a->audit, &t->row, NULL);
+    cascade_err err = audit_target(a, t);
 
-    a->tally = (tally){0};
-    if (err == CASCADE_OK)
-        err = csc_audit_read(a->store, &a->audit, &tap);
-    if (err == CASCADE_OK)
-        err = csc_audit_end(&a->audit, 1);
-    if (err != CASCADE_ERR_CORRUPT)
-        return err == CASCADE_OK ? adopt_audited(a, t) : err;
-    tell_unreadable(a, &t->row.id, cascade_errmsg());
-    return CASCADE_OK;
+    if (err == CASCADE_ERR_CORRUPT) {
+        tell_unreadable(a, &t->row.id, cascade_errmsg());
+        return CASCADE_OK;
+    }
+    return err == CASCADE_OK && may_repair(a) ? adopt_audited(a, t) : err;
+}
+
+/* Its key's row seems to be behind it. Where seals can tell whether the rows
+ * that say so are its own, all of them are read, and asked again. */
+static cascade_err
+raise_key_sealed(adopter *a, const target *t)
+{
+    const csc_meta *meta = &a->audit.meta;
+    cascade_repair *repair = NULL;
+    bool behind = false;
+    cascade_err err = audit_target(a, t);
+
+    if (err == CASCADE_ERR_CORRUPT) {
+        tell_unreadable(a, &t->row.id, cascade_errmsg());
+        return CASCADE_OK;
+    }
+    if (err == CASCADE_OK && may_repair(a))
+        err = look_at_key(a, t->row.user_id, meta, &t->row.id, &behind);
+    if (err != CASCADE_OK || !behind)
+        return err;
+    repair = add_repair(a, &t->row);
+    repair_key(a, repair, meta);
+    return seal_repair(a, repair);
 }
 
 static cascade_err
@@ -511,9 +633,12 @@ adopt_ended(adopter *a, const target *t)
     if (t->family == CSC_FAMILY_FOREIGN)
         return look_at_ended(a, t);
     err = look_at_key(a, t->row.user_id, &t->meta, &t->row.id, &behind);
-    if (err == CASCADE_OK && behind)
-        repair_key(a, add_repair(a, &t->row), &t->meta);
-    return err;
+    if (err != CASCADE_OK || !behind)
+        return err;
+    if (a->store->ring != NULL)
+        return raise_key_sealed(a, t);
+    repair_key(a, add_repair(a, &t->row), &t->meta);
+    return CASCADE_OK;
 }
 
 /* ---- Pages -------------------------------------------------------------- */
@@ -581,11 +706,6 @@ make_repairs(adopter *a)
         a->report->repaired += (int64_t)a->repair_count;
     if (a->options.dry_run || a->repair_count == 0)
         return CASCADE_OK;
-    if (a->store->ring != NULL)
-        return csc_fail(CASCADE_ERR_UNSUPPORTED,
-                        "adopt: the store has integrity, and a cascade that is "
-                        "repaired would lose its seal: nothing was changed; a "
-                        "dry run tells what it would be");
     err = csc_move_repair(a->store, a->repairs, a->repair_count, done);
     for (size_t i = 0; i < a->repair_count && err == CASCADE_OK; i++)
         a->report->repaired += done[i];
@@ -594,24 +714,47 @@ make_repairs(adopter *a)
     return err;
 }
 
+/* Rows that were forged could say of any cascade that they continue it, and
+ * what is sent to that would go astray. */
+static cascade_err
+may_enter(adopter *a, const target *t, bool *may)
+{
+    cascade_err err = CASCADE_OK;
+
+    *may = !csc_uuid_is_nil(&t->meta.root);
+    if (!*may || a->store->ring == NULL)
+        return CASCADE_OK;
+    err = audit_target(a, t);
+    *may = err == CASCADE_OK && csc_audit_seal_is_there(&a->audit) &&
+           !csc_audit_seal_moved(&a->audit) &&
+           !csc_audit_seal_is_broken(&a->audit) &&
+           csc_uuid_equal(&a->audit.meta.root, &t->meta.root) &&
+           a->audit.meta.run_number == t->meta.run_number;
+    return err == CASCADE_ERR_CORRUPT ? CASCADE_OK : err;
+}
+
 /* Of each that continues others: whether a later one is there or not, it is
  * entered, unless that was. */
 static cascade_err
-enter_chains(const adopter *a)
+enter_chains(adopter *a)
 {
     cascade_link runs[PAGE];
     size_t count = 0;
+    cascade_err err = CASCADE_OK;
 
-    for (size_t i = 0; i < a->count; i++) {
+    if (a->options.dry_run)
+        return CASCADE_OK;
+    for (size_t i = 0; i < a->count && err == CASCADE_OK; i++) {
         const target *t = &a->targets[i];
+        bool may = false;
 
-        if (!csc_uuid_is_nil(&t->meta.root))
+        err = may_enter(a, t, &may);
+        if (may)
             runs[count++] = (cascade_link){.id = t->row.id,
                                            .root = t->meta.root,
                                            .run_number = t->meta.run_number};
     }
-    return a->options.dry_run ? CASCADE_OK
-                              : csc_link_enter(a->store, runs, count);
+    return err == CASCADE_OK ? csc_link_enter(a->store, runs, count) : err;
 }
 
 static cascade_err
@@ -721,6 +864,7 @@ cascade_adopt(cascade_store *store, const cascade_check_options *options,
     if (err == CASCADE_OK)
         err = adopt(a);
     csc_audit_fini(&a->audit);
+    csc_seal_fini(&a->tally.fresh);
     csc_faults_fini(&a->faults);
     csc_arena_fini(&a->arena);
     csc_mem_free(a);

@@ -456,7 +456,6 @@ a_seal_without_its_cascade_is_found(test_db *db)
     assert_ok(cascade_store_close(store));
 }
 
-/* A run that is missing would be made; the seal would not fit then. */
 /* The texts of all causes, of which the first has that reason. */
 static void
 check_explained(cascade_store *store, const cascade_uuid *id,
@@ -510,30 +509,6 @@ explain_tells_what_has_no_good_seal(test_db *db)
     assert_ok(cascade_store_close(store));
 }
 
-static void
-nothing_is_adopted_where_cascades_have_seals(test_db *db)
-{
-    keys k = one_key("one", first_secret);
-    cascade_integrity integrity = of_mode(CASCADE_INTEGRITY_HMAC, &k);
-    cascade_check_options options = {.size = sizeof(options), .dry_run = true};
-    cascade_check_report report = {.size = sizeof(report)};
-    cascade_store *store = NULL;
-
-    db->unsound = true;
-    assert_ok(try_open(db, &integrity, CASCADE_MIGRATE_AUTO, &store));
-    (void)start_one(store);
-    assert_ok(cascade_adopt(store, NULL, &report));
-    assert_int_equal(report.repaired, 0);
-    assert_int_equal(db_sql(db, "DELETE FROM cascade_runs"), 0);
-    assert_ok(cascade_adopt(store, &options, &report));
-    assert_int_equal(report.repaired, 1);
-    assert_fails(CASCADE_ERR_UNSUPPORTED, cascade_adopt(store, NULL, &report));
-    assert_non_null(strstr(cascade_errmsg(), "would lose its seal"));
-    assert_int_equal(report.repaired, 0);
-    assert_true(sealed_all(store, NULL));
-    assert_ok(cascade_store_close(store));
-}
-
 int
 main(int argc, char **argv)
 {
@@ -560,8 +535,6 @@ main(int argc, char **argv)
          a_seal_without_its_cascade_is_found, STORES_FILES},
         {"explain_tells_what_has_no_good_seal",
          explain_tells_what_has_no_good_seal, STORES_FILES},
-        {"nothing_is_adopted_where_cascades_have_seals",
-         nothing_is_adopted_where_cascades_have_seals, STORES_FILES},
     };
 
     return stores_run("integrity", tests, sizeof(tests) / sizeof(tests[0]),

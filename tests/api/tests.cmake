@@ -4,6 +4,8 @@
 
 cascade_test(api_adopt test_adopt.c raw_sql.c ../engine/support/mix.c
     ../engine/support/peer.c NEEDS stores)
+cascade_test(api_adopt_sealed test_adopt_sealed.c raw_sql.c
+    ../engine/support/peer.c NEEDS stores)
 cascade_test(api_bad_input test_bad_input.c NEEDS stores)
 cascade_test(api_bad_stores test_bad_stores.c NEEDS server)
 cascade_test(api_arguments test_arguments.c NEEDS stores)

@@ -36,4 +36,19 @@ change "DELETE FROM cascade_runs WHERE cascade_id = '$(id 12)';"
 change "UPDATE node_executions SET input_context = '{'
     WHERE cascade_id = '$(id 12)';"
 t adopt
+
+# One that is sealed: what does not fit is left until somebody trusts it.
+cli_begin
+printf 'first:%s\n' 000102030405060708090a0b0c0d0e0f >"$work/keys"
+run migrate --secrets "$work/keys"
+t start order --id "$(id 1)" --secrets "$work/keys"
+t start order --id "$(id 2)" --secrets "$work/keys"
+change "DELETE FROM cascade_runs;"
+change "UPDATE node_executions SET location = 'x'
+    WHERE cascade_id = '$(id 2)';"
+t adopt --dry-run --secrets "$work/keys"
+t adopt --secrets "$work/keys"
+t adopt --trust --secrets "$work/keys"
+t adopt --trust --yes --secrets "$work/keys"
+t verify --secrets "$work/keys"
 cli_end mend.txt

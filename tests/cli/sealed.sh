@@ -155,6 +155,12 @@ t cancel "$(id 4)" --wait --secrets "$work/both"
 t reseal --secrets "$work/both"
 t verify --secrets "$work/next"
 
+
+# ---- Adopting ----
+t adopt --secrets "$work/next"
+t adopt --trust --secrets "$work/next"
+t adopt --trust --yes --secrets "$work/next" --json
+
 # No secret is in what was written.
 ! sed 's/--secrets .*//' "$work/noted" | grep -qiF -e "$first" -e "$other" ||
     { echo "a secret is repeated" >&2; exit 1; }

@@ -112,6 +112,9 @@ put_report(struct session *session, const cascade_check_report *report,
         if (compares)
             fprintf(stderr, ", %" PRId64 " compared with the counter",
                     report->compared);
+        if (adopts && report->left > 0)
+            fprintf(stderr, ", %" PRId64 " do not fit their seals",
+                    report->left);
         fputc('\n', stderr);
         return CASCADE_OK;
     }
@@ -128,6 +131,7 @@ put_report(struct session *session, const cascade_check_report *report,
         object_number(&object, "compared", report->compared);
     if (adopts) {
         object_number(&object, "unreadable", report->unreadable);
+        object_number(&object, "left", report->left);
         object_bool(&object, "dry_run", dry);
     }
     return out_object(out, &object);
@@ -234,23 +238,33 @@ run_verify(struct session *session)
     return code == EXIT_DONE && report.findings > 0 ? EXIT_FINDINGS : code;
 }
 
+/* Trust is asked for. */
+static bool
+may_trust(struct session *session)
+{
+    return !settings_has(session->settings, OPTION_TRUST) ||
+           settings_has(session->settings, OPTION_DRY_RUN) ||
+           ask(session, "Seal what is there as it stands?");
+}
+
 int
 run_adopt(struct session *session)
 {
     cascade_check_report report = {.size = sizeof(report)};
-    int code = check(session, cascade_adopt, &report, put_adopted);
 
-    return code == EXIT_DONE && report.unreadable > 0 ? EXIT_FINDINGS : code;
+    if (!may_trust(session))
+        return EXIT_REFUSED;
+    int code = check(session, cascade_adopt, &report, put_adopted);
+    bool left = report.unreadable > 0 || report.left > 0;
+    return code == EXIT_DONE && left ? EXIT_FINDINGS : code;
 }
 
 int
 run_reseal(struct session *session)
 {
     cascade_check_report report = {.size = sizeof(report)};
-    bool asks = settings_has(session->settings, OPTION_TRUST) &&
-                !settings_has(session->settings, OPTION_DRY_RUN);
 
-    if (asks && !ask(session, "Seal what is there as it stands?"))
+    if (!may_trust(session))
         return EXIT_REFUSED;
     int code = check(session, cascade_seal_renew, &report, put_resealed);
     return code == EXIT_DONE && report.findings > 0 ? EXIT_FINDINGS : code;

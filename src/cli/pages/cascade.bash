@@ -27,7 +27,7 @@ _cascade()
     queues) words="--store --schema --pooler --integrity --secrets --json --help" ;;
     stats) words="--store --schema --pooler --integrity --secrets --json --help" ;;
     migrate) words="--check --trust --store --schema --pooler --integrity --secrets --json --help" ;;
-    adopt) words="--dry-run --store --schema --pooler --integrity --secrets --json --help" ;;
+    adopt) words="--dry-run --trust --yes --store --schema --pooler --integrity --secrets --json --help" ;;
     verify) words="--counter --against --store --schema --pooler --integrity --secrets --json --help" ;;
     reseal) words="--dry-run --trust --yes --store --schema --pooler --integrity --secrets --json --help" ;;
     purge) words="--completed --failed --yes --store --schema --pooler --integrity --secrets --json --help" ;;

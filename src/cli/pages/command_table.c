@@ -126,9 +126,11 @@ const struct command command_table[] = {
      "without an execution that is becomes COMPLETED or ERROR, and what is "
      "left "
      "runs again. --dry-run tells all that, and why, and changes nothing. May "
-     "be repeated. The exit code is 7 when a cascade was left as it is because "
-     "its rows cannot be read.",
-     LIST(OPTION_DRY_RUN), STORE_CHECK, run_adopt},
+     "be repeated. Where cascades are sealed, what has not its seal is left, "
+     "but with --trust, which asks first; what is changed is sealed again. The "
+     "exit code is 7 when a cascade was left as it is because its rows cannot "
+     "be read, or have not their seal.",
+     LIST(OPTION_DRY_RUN, OPTION_TRUST, OPTION_YES), STORE_CHECK, run_adopt},
     {"verify", "[ID]", 0, 1, "check what the tables have to satisfy",
      "Changes nothing. Of cascades that another program began, or has written "
      "to, not all can be judged: how many they are is told, as not judged "

@@ -134,7 +134,8 @@ csc_audit_seal_kept(const csc_audit *audit)
 }
 
 cascade_err
-csc_audit_seal_renew(csc_audit *audit, csc_seal *fresh, csc_arena *arena,
+csc_audit_seal_renew(const csc_audit *audit, csc_seal *fresh,
+                     cascade_status status, int32_t fn_id, csc_arena *arena,
                      cascade_seal_row *made)
 {
     const cascade_change none = {.cascade = {.id = audit->row.id}};
@@ -143,6 +144,8 @@ csc_audit_seal_renew(csc_audit *audit, csc_seal *fresh, csc_arena *arena,
     cascade_err err = CASCADE_OK;
 
     row.user_id = audit->user_id;
+    row.status = status;
+    row.fn_id = fn_id;
     fresh->number = audit->seal->kept.number;
     err = csc_seal_make(fresh, &row, &none, arena, &next);
     if (err != CASCADE_OK)
@@ -150,6 +153,12 @@ csc_audit_seal_renew(csc_audit *audit, csc_seal *fresh, csc_arena *arena,
     *made = (cascade_seal_row){
         .cascade_id = audit->row.id, .number = next.number, .seal = next.text};
     return CASCADE_OK;
+}
+
+bool
+csc_audit_seal_is_there(const csc_audit *audit)
+{
+    return audit->seal != NULL;
 }
 
 bool

@@ -39,9 +39,14 @@ bool csc_audit_seal_is_broken(const csc_audit *audit);
  * the audit ends. */
 cascade_seal_row csc_audit_seal_kept(const csc_audit *audit);
 /* What it becomes by the rows that were added to `fresh`: the next number, by
- * the key of that. CASCADE_ERR_NO_MEMORY. */
-cascade_err csc_audit_seal_renew(csc_audit *audit, csc_seal *fresh,
+ * the key of that. The cascade's own row is to have that status and fn_id.
+ * CASCADE_ERR_NO_MEMORY. */
+cascade_err csc_audit_seal_renew(const csc_audit *audit, csc_seal *fresh,
+                                 cascade_status status, int32_t fn_id,
                                  csc_arena *arena, cascade_seal_row *made);
+/* Whether rows of it came: else somebody has deleted it meanwhile, and there is
+ * nothing of a seal to ask for. */
+bool csc_audit_seal_is_there(const csc_audit *audit);
 /* Whether somebody wrote meanwhile. */
 bool csc_audit_seal_moved(const csc_audit *audit);
 void csc_audit_seal_fini(csc_audit *audit);

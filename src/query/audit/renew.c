@@ -141,7 +141,9 @@ put_seal(renewer *r, bool *done)
                                    .was = was.seal != NULL ? &was : NULL,
                                    .now = &made};
     csc_arena arena = {0};
-    cascade_err err = csc_audit_seal_renew(&r->audit, &r->fresh, &arena, &made);
+    cascade_err err =
+        csc_audit_seal_renew(&r->audit, &r->fresh, r->audit.row.status,
+                             r->audit.row.fn_id, &arena, &made);
 
     *done = r->options.dry_run;
     if (err == CASCADE_OK && !*done)
@@ -183,7 +185,8 @@ renew_once(renewer *r, const cascade_uuid *id, bool *done)
     err = csc_audit_read(r->store, &r->audit, &tap);
     if (r->audit.arena.failed)
         return csc_fail_memory();
-    if (err != CASCADE_OK || csc_audit_seal_moved(&r->audit))
+    *done = !csc_audit_seal_is_there(&r->audit);
+    if (err != CASCADE_OK || *done || csc_audit_seal_moved(&r->audit))
         return err;
     return judge(r, done);
 }
