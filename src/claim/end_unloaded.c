@@ -21,7 +21,7 @@
  *     |                                  v
  *     +-- else: loaded whole             one commit, after which it has ended
  *
- * Such a run is `partial`: of its state there is what that commit is made of,
+ * Such a run is PARTIAL: of its state there is what that commit is made of,
  * the fn_id of its row, its parent, its children, or those below `family_to`.
  * Executions that are not read have no part in it: those that are RUNNING stay
  * so in the table, and have ended with their cascade. So what is recorded is
@@ -170,7 +170,7 @@ is_dismissed(const dismissal *d, size_t i)
     const csc_run *run = d->runs[i];
     const csc_post *post = csc_map_get(&d->inbox.posts, &run->state.id);
 
-    if (run->unread)
+    if (run->extent == CSC_EXTENT_UNREAD)
         return run->state.user_id != NULL &&
                run->state.fn_id < CSC_FUNCTION_ID_MAX;
     if (run->state.user_id == NULL || post == NULL || asks_for_all(post))
@@ -244,8 +244,9 @@ prepare(dismissal *d, const csc_reload *wanted, size_t count)
             return csc_fail_memory();
         d->runs[d->count++] = run;
         csc_run_note_claim(run, &wanted[i].claimed);
-        run->partial = true;
-        run->unread = csc_suspect_is_deadly(d->engine, run->trials);
+        run->extent = csc_suspect_is_deadly(d->engine, run->trials)
+                          ? CSC_EXTENT_UNREAD
+                          : CSC_EXTENT_PARTIAL;
         if (csc_map_put(&d->places, &run->state.id, run) != 0)
             return csc_fail_memory();
     }
@@ -297,7 +298,7 @@ may_go_first(const dismissal *d, size_t i)
     csc_post *post = csc_map_get(&d->inbox.posts, &state->id);
 
     if (csc_map_get(&d->places, &state->id) == NULL || post == NULL ||
-        d->runs[i]->unread)
+        d->runs[i]->extent == CSC_EXTENT_UNREAD)
         return false;
     csc_receive_loaded(post);
     return post->cut && !post->apart &&
@@ -521,7 +522,8 @@ condemn_all(dismissal *d)
     for (size_t i = 0; i < d->count && err == CASCADE_OK; i++) {
         const csc_run *run = d->runs[i];
 
-        if (run->unread && run->state.recorded == CASCADE_RUNNING &&
+        if (run->extent == CSC_EXTENT_UNREAD &&
+            run->state.recorded == CASCADE_RUNNING &&
             csc_map_get(&d->places, &run->state.id) != NULL)
             err = condemn(d, run);
     }
@@ -587,15 +589,15 @@ hand_over_locked(dismissal *d, const csc_reload *wanted)
     err = csc_sealing_check(run);
     if (err == CASCADE_OK)
         err = csc_hydrate_hold_locked(d->engine, run);
-    if (err != CASCADE_OK && run->unread)
+    if (err != CASCADE_OK && run->extent == CSC_EXTENT_UNREAD)
         csc_hydrate_later_locked(d->engine, wanted, err);
     if (err != CASCADE_OK)
-        return run->unread;
+        return run->extent == CSC_EXTENT_UNREAD;
     messages = csc_receive_take(&d->inbox, id);
     make_ready(run);
     if (messages != NULL)
         csc_receive_loaded(messages);
-    if (run->unread)
+    if (run->extent == CSC_EXTENT_UNREAD)
         csc_log_queue_add(d->engine, CASCADE_LOG_ERROR,
                           "cascade %s is not loaded: %d engines in turn died",
                           cascade_uuid_format(id, text), (int)run->takeovers);

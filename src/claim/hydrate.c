@@ -402,7 +402,7 @@ csc_hydrate_take_in_locked(cascade_engine *engine, csc_run *run,
         csc_sequel_note_locked(engine, &run->state);
     hand_messages_locked(engine, run, reload, messages);
     engine->stats.hydrations++;
-    if (run->gone)
+    if (csc_run_is_gone(run))
         return; /* it is to be loaded for a retry or a rerun */
     if (csc_suspect_is_one(engine, &reload->claimed))
         engine->reloads.suspect = run;

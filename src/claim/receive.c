@@ -7,7 +7,7 @@
  * A message stays in the store until the commit that received it, so nothing
  * can be lost here, and each look shows again what is under way. Therefore a
  * run has one RECEIVE post at a time (`receiving`), and while it has one, or is
- * being given up (`freeing`), what is shown for it is passed over: it is looked
+ * being given up (FREEING), what is shown for it is passed over: it is looked
  * for again once that commit is done (`more_messages`). If the run was given up
  * by then, the message makes it claimable, by us or by others. A commit that is
  * done while the store looks may have received what it shows, so a run with
@@ -331,9 +331,8 @@ leave_for(cascade_engine *engine, csc_run *run, const csc_message *message)
                                .fail_id = -1,
                                .plans = true,
                                .from = csc_reset_from(message)};
-    run->leaves = true;
-    run->freeing = true;
-    if (!run->committing)
+    csc_run_close(run, CSC_RUN_RELOADING);
+    if (!csc_run_is_committing(run))
         csc_mailbox_leave(engine, run);
 }
 
@@ -341,7 +340,7 @@ leave_for(cascade_engine *engine, csc_run *run, const csc_message *message)
 static bool
 put_off(csc_run *run, const csc_message *message)
 {
-    if (!run->committing)
+    if (!csc_run_is_committing(run))
         return false;
     if (run->put_off == message->id)
         return !run->has_waited;
@@ -364,12 +363,13 @@ csc_receive_post_locked(cascade_engine *engine, csc_run *run, csc_post *post)
 
     csc_assert(post != NULL);
     first = post->messages;
-    if (run->receiving || run->freeing) {
+    if (run->receiving || csc_run_is_leaving(run)) {
         pass_over(run, post);
         return;
     }
     match_plan(run, first);
-    if (stands_alone(first) && run->plan == NULL && !run->unread) {
+    if (stands_alone(first) && run->plan == NULL &&
+        run->extent != CSC_EXTENT_UNREAD) {
         if (csc_reset_plan_refuse(&run->state, csc_reset_from(first)) ==
             CSC_REFUSAL_NONE) {
             leave_for(engine, run, first);
@@ -389,7 +389,8 @@ csc_receive_post_locked(cascade_engine *engine, csc_run *run, csc_post *post)
     if (run->more_messages || post->cut || post->deletions > 0)
         csc_mailbox_note_more(engine, run);
     csc_op_queue_add(engine, run, post);
-    run->freeing = run->plan != NULL;
+    if (run->plan != NULL)
+        csc_run_close(run, CSC_RUN_FREEING);
 }
 
 /* Whether the look may have ended before all was given: by their number, or by

@@ -107,7 +107,7 @@ note_received(cascade_engine *engine, csc_run *run, const csc_post *posts)
         looked =
             looked || p->kind == CSC_POST_RECEIVE || p->kind == CSC_POST_FREE;
     }
-    if (looked || !(run->receiving || run->freeing))
+    if (looked || !(run->receiving || csc_run_is_leaving(run)))
         csc_mailbox_again(engine, run);
 }
 
@@ -170,7 +170,7 @@ apply_change(csc_run *run, const cascade_change *change)
 static void
 go_on(cascade_engine *engine, csc_run *run, bool reset)
 {
-    csc_assert(!run->partial);
+    csc_assert(run->extent == CSC_EXTENT_WHOLE);
     if (reset && engine->reloads.suspect == run) {
         engine->reloads.suspect = NULL;
         csc_wakeup_house_locked(engine);
@@ -187,8 +187,9 @@ static void
 note_end(cascade_engine *engine, const csc_run *run,
          const cascade_change *change)
 {
-    if (change->run_action == CASCADE_RUN_END && !run->gone && !run->partial &&
-        run->plan == NULL && run->state.recorded == CASCADE_COMPLETED)
+    if (change->run_action == CASCADE_RUN_END && !csc_run_is_gone(run) &&
+        run->extent == CSC_EXTENT_WHOLE && run->plan == NULL &&
+        run->state.recorded == CASCADE_COMPLETED)
         csc_sequel_note_locked(engine, &run->state);
 }
 
@@ -200,14 +201,15 @@ apply_run(csc_lane *lane, csc_item *item, csc_waiter **woken)
     const cascade_change *change = &lane->changes[item->first];
     cascade_err err = CASCADE_OK;
 
-    run->committing = false;
+    csc_assert(csc_run_is_sound(run));
+    csc_run_end_commit(run);
     run->has_waited = true;
     csc_pace_make_up_locked(run);
     count_posts(engine, item->posts);
     note_received(engine, run, item->posts);
-    if (!run->gone && run->plan == NULL)
+    if (!csc_run_is_gone(run) && run->plan == NULL)
         err = apply_change(run, change);
-    if (!run->gone && err == CASCADE_OK)
+    if (!csc_run_is_gone(run) && err == CASCADE_OK)
         err = reenter(run, item->posts);
     if (err == CASCADE_OK)
         release_waiters(run, item->posts, woken);
@@ -222,9 +224,9 @@ apply_run(csc_lane *lane, csc_item *item, csc_waiter **woken)
         csc_drop_run(engine, run, CASCADE_ERR_FENCED);
     } else if (err != CASCADE_OK) {
         csc_drop_load_anew(engine, run, err);
-    } else if (run->plan != NULL || run->leaves) {
+    } else if (run->plan != NULL || run->life == CSC_RUN_RELOADING) {
         csc_mailbox_leave(engine, run);
-    } else if (!run->gone) {
+    } else if (!csc_run_is_gone(run)) {
         csc_room_count(engine, run);
         go_on(engine, run, change->run_action == CASCADE_RUN_RESET);
     }

@@ -111,7 +111,7 @@ build_item(csc_lane *lane, csc_item *item, int64_t now_ms,
     }
     csc_assert(item->run != NULL);
     env.plan = item->run->plan;
-    env.unread = item->run->unread;
+    env.unread = item->run->extent == CSC_EXTENT_UNREAD;
     env.deletes = item->run->deletes;
     env.family_to = item->run->family_to;
     env.reset = item->run->takeovers > 0 && has_progress(item->posts);

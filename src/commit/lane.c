@@ -70,9 +70,9 @@
  * What is told of a family once its cascade has ended is as large, and waits
  * for a claim.
  *
- * ONE COMMIT IN FLIGHT FOR A CASCADE: a run in a batch (`committing`) gets into
- * no other; what is posted meanwhile waits in the run. And a cascade has one
- * lane for good (by its id), so its commits are in order. The lanes of
+ * ONE COMMIT IN FLIGHT FOR A CASCADE: a run in a batch (its commit has BEGUN)
+ * gets into no other; what is posted meanwhile waits in the run. And a cascade
+ * has one lane for good (by its id), so its commits are in order. The lanes of
  * transactional nodes (txn_slot.c) have one item at a time, and take a cascade
  * only where this lane has nothing of it.
  */
@@ -150,7 +150,6 @@ take_run(csc_lane *lane, csc_item *item, size_t room)
     lane->first_dirty = run->dirty_next;
     if (lane->first_dirty == NULL)
         lane->last_dirty = NULL;
-    run->dirty = false;
     *item = (csc_item){.run = run, .posts = run->first_post, .count = 1};
     while (last != NULL && last->next != NULL && !run->one_by_one &&
            count < POSTS_MAX && bytes + csc_op_bytes(last->next) <= room) {
@@ -163,7 +162,7 @@ take_run(csc_lane *lane, csc_item *item, size_t room)
         last->next = NULL;
     if (run->first_post == NULL)
         run->last_post = NULL;
-    run->committing = item->posts != NULL;
+    run->commit = item->posts != NULL ? CSC_COMMIT_BEGUN : CSC_COMMIT_NONE;
     run->receives = lane->engine->mailbox.receives;
     return bytes;
 }

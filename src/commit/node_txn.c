@@ -137,7 +137,7 @@ csc_node_txn_begin(cascade_engine *engine, csc_lane *lane, csc_call *call)
     lane->guest_used = false;
     if (lane->open)
         engine->txn.backoff_ms = 0;
-    back = is_no_attempt(err) && !run->gone;
+    back = is_no_attempt(err) && !csc_run_is_gone(run);
     if (back) {
         put_back_locked(engine, lane);
     } else {
@@ -173,7 +173,7 @@ csc_node_txn_keep_locked(csc_lane *lane, csc_post *post)
         return false;
     }
     run->native = NULL;
-    run->committing = true;
+    run->commit = CSC_COMMIT_BEGUN;
     run->receives = lane->engine->mailbox.receives;
     csc_run_ref(run);
     lane->items[0] = (csc_item){.run = run, .posts = post, .count = 1};
@@ -248,8 +248,8 @@ fail(csc_lane *lane, const char *text, bool final)
     cascade_err err = CASCADE_OK;
 
     pthread_mutex_lock(&engine->mutex);
-    run->committing = false;
-    if (!run->gone)
+    csc_run_end_commit(run);
+    if (!csc_run_is_gone(run))
         err = make_failure_locked(engine, run, post, text, final);
     if (err == CASCADE_OK) {
         csc_op_queue_add(engine, run, post);

@@ -69,8 +69,9 @@ csc_outcome_put_back_locked(csc_lane *lane, csc_item *item)
     run->first_post = item->posts;
     if (run->last_post == NULL)
         run->last_post = last;
-    run->committing = false;
+    csc_run_end_commit(run);
     csc_lane_queue_add_run_locked(lane, run);
+    csc_assert(csc_run_is_sound(run));
     csc_run_unref(run);
 }
 
@@ -88,8 +89,8 @@ static void
 take_apart(const csc_run *run, const csc_post *post, csc_reload *reload)
 {
     reload->single = true;
-    reload->hopeless =
-        post->message_count == 1 && !post->messages->repeated && !run->partial;
+    reload->hopeless = post->message_count == 1 && !post->messages->repeated &&
+                       run->extent == CSC_EXTENT_WHOLE;
 }
 
 static void
@@ -105,9 +106,9 @@ expel(csc_lane *lane, csc_item *item)
 
     if (kind == CSC_POST_RECEIVE)
         take_apart(run, item->posts, &reload);
-    if (run->unread) /* nothing else can be tried */
+    if (run->extent == CSC_EXTENT_UNREAD) /* nothing else can be tried */
         reload.at_ns = csc_clock_now_ns(engine) + CSC_FREE_LATER_MS * CSC_MS_NS;
-    run->committing = false;
+    csc_run_end_commit(run);
     csc_run_free_posts(item->posts, CASCADE_ERR_REFUSED);
     csc_drop_expel(engine, run, &reload, CASCADE_ERR_REFUSED);
     csc_run_unref(run);
@@ -128,7 +129,7 @@ csc_outcome_refuse(csc_lane *lane, cascade_err err)
     engine->stats.refusals++;
     if (item->start != NULL)
         csc_start_request_done_locked(engine, item->start, err);
-    else if (!item->run->gone && item->posts->next != NULL)
+    else if (!csc_run_is_gone(item->run) && item->posts->next != NULL)
         put_back_singly(lane, item);
     else
         expel(lane, item);
@@ -150,7 +151,7 @@ csc_outcome_abandon_locked(csc_lane *lane)
             lane->items[kept++] = *item;
             continue;
         }
-        item->run->committing = false;
+        csc_run_end_commit(item->run);
         csc_run_free_posts(item->posts, CASCADE_ERR_FENCED);
         csc_run_unref(item->run);
     }

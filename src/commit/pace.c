@@ -205,7 +205,7 @@ pause_ms(const csc_lane *lane, const csc_run *run)
 static void
 let_go_locked(cascade_engine *engine, csc_item *item, const csc_reload *reload)
 {
-    item->run->committing = false;
+    csc_run_end_commit(item->run);
     csc_run_free_posts(item->posts, CASCADE_ERR_FENCED);
     csc_drop_expel(engine, item->run, reload, CASCADE_ERR_FENCED);
     csc_run_unref(item->run);
@@ -247,7 +247,7 @@ divide_run_locked(csc_lane *lane, csc_item *item)
     bool smaller =
         (has_slice(lane) || run->state.children > 0) && bytes > SLICE_MIN_BYTES;
 
-    if (run->gone) {
+    if (csc_run_is_gone(run)) {
         let_go_locked(lane->engine, item, &run->reload);
         return;
     }

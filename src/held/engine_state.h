@@ -27,27 +27,20 @@
  * THE LOCK
  *   engine->mutex guards everything here but what a comment gives to someone.
  *   It is never held across a node, a callback or a call of the store.
- *   A run with `committing` set is read by its lane without the lock while the
+ *   A run whose commit has BEGUN is read by its lane without the lock while the
  *   batch is built: nobody else changes a state then, since states change only
  *   when a lane applies, or when a fence drops them, which waits for the lane.
  *
  * A RUN (one cascade in this process)
- *
- *   claimed and loaded, or born here
- *        |
- *        v          posts                    commit OK
- *      at rest  ------------> dirty --> committing --> at rest, or
- *        |                                 |            ended / freed: gone
- *        |                                 | refused
- *        |                                 v
- *        +-- fenced ------------------> gone <-- hydrated anew as another run
+ *   Its states are drawn in run.h: whether it is held, where its first post is.
  *
  *   While a transactional execution has a lane (`native`) posts stay in the
- *   run, which is not dirty; it is `committing` when that commits.
+ *   run, which is not in its lane's list; their commit begins when that ends.
  *
- *   `gone` runs are out of the map; what still refers to them (executions in a
- *   function, the ready list) holds `refs`, and late posts are dropped: that is
- *   how a late result of an earlier life is told apart, by the object itself.
+ *   Runs that are GONE are out of the map; what still refers to them
+ *   (executions in a function, the ready list) holds `refs`, and late posts are
+ *   dropped: that is how a late result of an earlier life is told apart, by the
+ *   object itself.
  *
  * SHORT OF MEMORY
  *   A state in which a commit could not be worked in, or a run whose future

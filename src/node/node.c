@@ -95,7 +95,7 @@ csc_node_is_gone(const cascade_node *node)
     bool gone = false;
 
     pthread_mutex_lock(&node->engine->mutex);
-    gone = node->run->gone || atomic_load(&node->call->late);
+    gone = csc_run_is_gone(node->run) || atomic_load(&node->call->late);
     pthread_mutex_unlock(&node->engine->mutex);
     return gone;
 }

@@ -176,10 +176,10 @@ csc_part_find(cascade_node *node, const csc_part *part, bool *leave)
     if (!late)
         found = csc_view_part(&run->state, node->exec, part);
     node->call->ids_left = csc_builder_ids_left(&run->state);
-    *leave = late ||
-             (found == NULL && (!csc_backlog_may_begin(engine) || run->gone ||
-                                csc_part_is_held_back_locked(node, part) ||
-                                is_refused(node, part)));
+    *leave = late || (found == NULL &&
+                      (!csc_backlog_may_begin(engine) || csc_run_is_gone(run) ||
+                       csc_part_is_held_back_locked(node, part) ||
+                       is_refused(node, part)));
     node->used_up = found == NULL && !*leave && node->call->ids_left == 0;
     *leave = *leave || node->used_up;
     if (found == NULL && !*leave &&

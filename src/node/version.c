@@ -50,7 +50,7 @@ look(cascade_node *node, const csc_part *part)
     pthread_mutex_lock(&engine->mutex);
     p.recorded = csc_view_part(&run->state, node->exec, part);
     p.behind = node->works < node->exec->works;
-    p.leave = !csc_backlog_may_begin(engine) || run->gone ||
+    p.leave = !csc_backlog_may_begin(engine) || csc_run_is_gone(run) ||
               csc_part_is_held_back_locked(node, part);
     pthread_mutex_unlock(&engine->mutex);
     return p;

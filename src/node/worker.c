@@ -280,10 +280,11 @@ leave_locked(cascade_engine *engine, csc_worker *worker,
         entered = engine->ready.count == 0 &&
                   csc_lane_enter_locked(&engine->lanes[run->lane]);
         csc_op_queue_add(engine, run, post);
-    } else if (node->suspended && !run->gone) {
+    } else if (node->suspended && !csc_run_is_gone(run)) {
         err = csc_due_queue_untake(&run->state, node->exec);
     }
-    if (post == NULL && err == CASCADE_ERR_NO_MEMORY && !late && !run->gone)
+    if (post == NULL && err == CASCADE_ERR_NO_MEMORY && !late &&
+        !csc_run_is_gone(run))
         csc_drop_load_anew(engine, run, err);
     csc_advance_left(engine, run, late);
     return entered;

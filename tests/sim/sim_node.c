@@ -147,7 +147,7 @@ note_entry(sim_engine *e, const cascade_node *node, bool step,
     }
     if (!cascade_node_is_cancelled(node)) /* then it cleans up at once */
         check_backoff(s, path, attempt, wait);
-    oracle_set_open(s->o, node->run->committing);
+    oracle_set_open(s->o, csc_run_is_committing(node->run));
     oracle_ran(s->o, path, attempt, e->process->wall_max_ms);
     if (oracle_text(s->o)[0] != '\0' && !sim_failed(s))
         sim_fail(s, "%s", oracle_text(s->o));

@@ -5,6 +5,7 @@
  */
 #include "held/lane/lane_queue.h"
 
+#include "base/error.h"
 #include "cascade/cascade.h"
 #include "change/op.h"
 #include "held/engine_state.h"
@@ -119,9 +120,10 @@ is_slice(const csc_post *post)
 void
 csc_lane_queue_add_run_locked(csc_lane *lane, csc_run *run)
 {
-    if (run->dirty)
+    if (run->commit == CSC_COMMIT_QUEUED)
         return;
-    run->dirty = true;
+    csc_assert(run->commit == CSC_COMMIT_NONE);
+    run->commit = CSC_COMMIT_QUEUED;
     for (csc_post *p = run->first_post; p != NULL; p = p->next)
         csc_op_move_charge(p, &lane->engine->backlog);
     if (is_slice(run->first_post))
@@ -160,8 +162,9 @@ csc_lane_queue_forget_locked(csc_lane *lane)
     while (run != NULL) {
         csc_run *next = run->dirty_next;
 
-        run->dirty = false;
-        if (!run->gone)
+        csc_assert(run->commit == CSC_COMMIT_QUEUED);
+        run->commit = CSC_COMMIT_NONE;
+        if (!csc_run_is_gone(run))
             csc_lane_queue_add_run_locked(lane, run);
         csc_run_unref(run);
         run = next;

@@ -16,7 +16,8 @@
  *     |   \-- anything but a completion, or out of time, or the run is gone:
  *     |       abandon; then what is to be recorded is posted as always
  *     v
- *   finishing: the lane has a batch of one item, `committing` as in any lane
+ *   finishing: the lane has a batch of one item, whose commit has BEGUN, as
+ *     |       in any lane
  *     |  \--> refused, failed, too late: nothing took effect; a failed attempt,
  *     |       posted as always
  *     |  \--> UNAVAILABLE: undecided, until settle tells
@@ -179,8 +180,10 @@ find_free(cascade_engine *engine)
 static bool
 is_busy(const cascade_engine *engine, const csc_run *run)
 {
-    return run->native != NULL || run->committing || run->freeing ||
-           (engine->txn.turn != run && (run->dirty || run->first_post != NULL));
+    return run->native != NULL || csc_run_is_committing(run) ||
+           csc_run_is_leaving(run) ||
+           (engine->txn.turn != run &&
+            (run->commit == CSC_COMMIT_QUEUED || run->first_post != NULL));
 }
 
 bool
@@ -193,8 +196,8 @@ csc_txn_slot_holds_locked(const cascade_engine *engine, const csc_run *run)
 static void
 let_commit(cascade_engine *engine, csc_run *run)
 {
-    if (!run->gone && run->first_post != NULL && !run->committing &&
-        !csc_txn_slot_holds_locked(engine, run))
+    if (!csc_run_is_gone(run) && run->first_post != NULL &&
+        !csc_run_is_committing(run) && !csc_txn_slot_holds_locked(engine, run))
         csc_lane_queue_add_run_locked(&engine->lanes[run->lane], run);
 }
 
@@ -367,9 +370,10 @@ csc_txn_slot_give_turn_locked(cascade_engine *engine, csc_run *run)
 {
     csc_exec *exec = run->waiting.first;
 
-    if (exec == NULL || run->freeing || ++run->passed <= PASSED_MAX ||
-        engine->txn.turn != NULL || !is_idle(engine) ||
-        !csc_backlog_may_begin(engine) || find_free(engine) == NULL)
+    if (exec == NULL || csc_run_is_leaving(run) ||
+        ++run->passed <= PASSED_MAX || engine->txn.turn != NULL ||
+        !is_idle(engine) || !csc_backlog_may_begin(engine) ||
+        find_free(engine) == NULL)
         return false;
     engine->txn.turn = run;
     csc_ready_queue_take_out(engine, exec);

@@ -21,7 +21,8 @@ csc_mailbox_leave(cascade_engine *engine, csc_run *run)
 {
     csc_reload reload = {.claimed = csc_run_claimed(run), .fail_id = -1};
 
-    csc_drop_expel(engine, run, run->leaves ? &run->reload : &reload,
+    csc_drop_expel(engine, run,
+                   run->life == CSC_RUN_RELOADING ? &run->reload : &reload,
                    CASCADE_ERR_FENCED);
 }
 
@@ -43,7 +44,7 @@ void
 csc_mailbox_note_more(cascade_engine *engine, csc_run *run)
 {
     run->more_messages = true;
-    if (!run->held || !run->receiving || run->in_hand_at != NULL)
+    if (!csc_run_is_held(run) || !run->receiving || run->in_hand_at != NULL)
         return;
     run->in_hand_next = engine->mailbox.in_hand;
     run->in_hand_at = &engine->mailbox.in_hand;

@@ -127,8 +127,9 @@ csc_room_take_place(cascade_engine *engine, csc_run *run)
     if (engine->room.large != NULL)
         return;
     engine->room.large = run;
-    engine->room.large_until_ns =
-        run->held ? csc_clock_now_ns(engine) + turn_ns(run) : INT64_MAX;
+    engine->room.large_until_ns = csc_run_is_held(run)
+                                      ? csc_clock_now_ns(engine) + turn_ns(run)
+                                      : INT64_MAX;
 }
 
 void
@@ -175,7 +176,7 @@ csc_room_count(cascade_engine *engine, csc_run *run)
         return;
     take_out(engine, run);
     put_in(engine, run, bytes);
-    if (run->large && (run->held || engine->room.large_waiting == 0))
+    if (run->large && (csc_run_is_held(run) || engine->room.large_waiting == 0))
         csc_room_take_place(engine, run);
     else if (was_large && !run->large)
         csc_room_give_place(engine, run);

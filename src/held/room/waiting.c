@@ -27,6 +27,6 @@ csc_waiting_add(cascade_engine *engine, const csc_reload *reload)
     later.apart = CSC_APART_ALONE;
     later.at_ns = csc_clock_now_ns(engine);
     csc_reload_add(engine, &later);
-    if (engine->room.large != NULL && engine->room.large->held)
+    if (engine->room.large != NULL && csc_run_is_held(engine->room.large))
         csc_advance_run(engine, engine->room.large); /* it may be at rest */
 }

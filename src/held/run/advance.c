@@ -76,7 +76,7 @@ csc_advance_next(cascade_engine *engine, csc_lane **native)
     while (csc_backlog_may_take(engine)) {
         csc_exec *exec = csc_ready_queue_pop(engine);
 
-        if (exec->run->gone) {
+        if (csc_run_is_gone(exec->run)) {
             csc_txn_slot_resume_locked(engine);
             csc_drop_let_go(engine, exec->run);
             csc_run_unref(exec->run);
@@ -98,7 +98,7 @@ csc_advance_left(cascade_engine *engine, csc_run *run, bool late)
         pthread_cond_broadcast(&engine->wakeup.quiet_cond);
     if (!late)
         csc_drop_let_go(engine, run);
-    if (!late && !run->gone)
+    if (!late && !csc_run_is_gone(run))
         csc_advance_run(engine, run);
     csc_run_unref(run);
 }
@@ -195,7 +195,8 @@ static bool
 may_add(const cascade_engine *engine, const csc_run *run)
 {
     return engine->reloads.suspect != run ||
-           (run->active == 0 && run->first_post == NULL && !run->committing);
+           (run->active == 0 && run->first_post == NULL &&
+            !csc_run_is_committing(run));
 }
 
 static cascade_err
@@ -359,7 +360,7 @@ go_on(cascade_engine *engine, csc_run *run)
         err = post_slice(engine, run);
     if (err == CASCADE_OK)
         err = csc_time_limit_look_locked(engine, run);
-    if (err != CASCADE_OK || run->freeing)
+    if (err != CASCADE_OK || csc_run_is_leaving(run))
         return err;
     if (!csc_time_limit_are_known_locked(engine, run))
         return csc_timer_set(engine, run, engine->clock.confirmed_ms);
@@ -377,15 +378,17 @@ csc_advance_run(cascade_engine *engine, csc_run *run)
     cascade_err err = CASCADE_OK;
     int64_t wake_at = 0;
 
-    if (run->gone || run->freeing || engine->life != CSC_LIFE_RUNNING)
+    csc_assert(csc_run_is_sound(run));
+    if (csc_run_is_leaving(run) || engine->life != CSC_LIFE_RUNNING)
         return;
-    if (csc_view_status(&run->state) == CASCADE_RUNNING && !run->committing)
+    if (csc_view_status(&run->state) == CASCADE_RUNNING &&
+        !csc_run_is_committing(run))
         err = go_on(engine, run);
-    if (run->freeing)
+    if (csc_run_is_leaving(run))
         return;
     wake_at = next_due(engine, run);
     if (err == CASCADE_OK && run->active == 0 && run->first_post == NULL &&
-        !run->committing)
+        !csc_run_is_committing(run))
         err = rest(engine, run);
     else if (err == CASCADE_OK && wake_at > engine->clock.confirmed_ms)
         err = csc_timer_set(engine, run, wake_at);

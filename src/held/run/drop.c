@@ -7,7 +7,7 @@
  *                    loaded anew, once nothing of it is in a function
  *   fenced           the incarnation is lost, and all cascades with it
  *
- * One that is `gone` is out of the map. What still refers to it holds `refs`,
+ * One that is GONE is out of the map. What still refers to it holds `refs`,
  * and its late posts are dropped.
  */
 #include "held/run/drop.h"
@@ -43,10 +43,11 @@ csc_drop_run(cascade_engine *engine, csc_run *run, cascade_err err)
 {
     csc_post *posts = run->first_post;
     bool full = csc_room_for_claims(engine) == 0;
+    bool held = csc_run_is_held(run);
 
-    if (run->gone)
+    if (csc_run_is_gone(run))
         return;
-    run->gone = true;
+    run->life = CSC_RUN_GONE;
     csc_room_give_place(engine, run);
     run->first_post = NULL;
     run->last_post = NULL;
@@ -60,9 +61,9 @@ csc_drop_run(cascade_engine *engine, csc_run *run, cascade_err err)
         engine->reloads.suspect = NULL;
         csc_wakeup_house_locked(engine);
     }
-    if (!run->held)
+    csc_assert(csc_run_is_sound(run));
+    if (!held)
         return;
-    run->held = false;
     csc_backlog_let_begin(engine);
     (void)csc_map_remove(&engine->runs, &run->state.id);
     if (engine->mailbox.claim_more ||
@@ -80,9 +81,9 @@ csc_drop_let_go(cascade_engine *engine, csc_run *run)
 {
     csc_assert(run->active > 0);
     run->active--;
-    if (run->active > 0 || !run->expelled)
+    if (run->active > 0 || run->life != CSC_RUN_EXPELLED)
         return;
-    run->expelled = false;
+    run->life = CSC_RUN_GONE;
     engine->reloads.in_hand--;
     if (!engine->incarnation.attached ||
         !csc_uuid_equal(&run->expelled_by, &engine->incarnation.id))
@@ -109,31 +110,32 @@ void
 csc_drop_expel(cascade_engine *engine, csc_run *run, const csc_reload *reload,
                cascade_err err)
 {
-    if (run->gone)
+    if (csc_run_is_gone(run))
         return;
     run->reload = *reload;
     csc_run_ref(run);
     csc_drop_run(engine, run, err);
-    run->expelled = run->active > 0;
     run->expelled_by = engine->incarnation.id;
-    if (run->expelled) {
+    if (run->active > 0) {
+        run->life = CSC_RUN_EXPELLED;
         engine->reloads.in_hand++;
         engine->reloads.suspects_out +=
             csc_suspect_is_one(engine, &reload->claimed);
     } else {
         csc_reload_add(engine, &run->reload);
     }
+    csc_assert(csc_run_is_sound(run));
     csc_run_unref(run);
 }
 
-/* `leaves` as for a retry: nothing of it begins, and it goes behind the commit
+/* RELOADING as for a retry: nothing of it begins, and it goes behind the commit
  * in flight. */
 void
 csc_drop_load_anew(cascade_engine *engine, csc_run *run, cascade_err err)
 {
     char id[CASCADE_UUID_TEXT_SIZE];
 
-    if (run->gone || run->leaves)
+    if (run->life >= CSC_RUN_RELOADING)
         return;
     csc_log_queue_add(
         engine, CASCADE_LOG_WARNING, "cascade %s is loaded anew: %s",
@@ -142,9 +144,8 @@ csc_drop_load_anew(cascade_engine *engine, csc_run *run, cascade_err err)
         (csc_reload){.claimed = csc_run_claimed(run),
                      .at_ns = csc_clock_now_ns(engine) + RELOAD_MS * CSC_MS_NS,
                      .fail_id = -1};
-    run->leaves = true;
-    run->freeing = true;
-    if (!run->committing)
+    csc_run_close(run, CSC_RUN_RELOADING);
+    if (!csc_run_is_committing(run))
         csc_mailbox_leave(engine, run);
 }
 

@@ -24,7 +24,7 @@ void
 csc_op_queue_add(cascade_engine *engine, csc_run *run, csc_post *post)
 {
     post->next = NULL;
-    if (run->gone) {
+    if (csc_run_is_gone(run)) {
         csc_run_free_posts(post, CASCADE_ERR_FENCED);
         return;
     }
@@ -36,8 +36,9 @@ csc_op_queue_add(cascade_engine *engine, csc_run *run, csc_post *post)
     csc_op_charge(post, csc_txn_slot_holds_locked(engine, run)
                             ? &engine->backlog_behind
                             : &engine->backlog);
-    if (!run->committing && !csc_txn_slot_holds_locked(engine, run))
+    if (!csc_run_is_committing(run) && !csc_txn_slot_holds_locked(engine, run))
         csc_lane_queue_add_run_locked(&engine->lanes[run->lane], run);
+    csc_assert(csc_run_is_sound(run));
 }
 
 /* A name that no node can have, as other programs' may be, is not told to the
@@ -62,7 +63,7 @@ csc_op_queue_add_free(cascade_engine *engine, csc_run *run, int64_t wake_at_ms,
         return csc_fail_memory();
     post->wake_at_ms = wake_at_ms;
     post->needs = nameable(needs);
-    run->freeing = true;
+    csc_run_close(run, CSC_RUN_FREEING);
     csc_timer_remove(engine, run);
     csc_op_queue_add(engine, run, post);
     return CASCADE_OK;

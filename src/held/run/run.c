@@ -180,11 +180,89 @@ csc_run_add(cascade_engine *engine, csc_run *run)
 {
     if (csc_map_put(&engine->runs, &run->state.id, run) != 0)
         return csc_fail_memory();
-    run->held = true;
+    csc_assert(run->life == CSC_RUN_LOADING);
+    run->life = CSC_RUN_HELD;
     csc_run_ref(run);
     csc_room_count(engine, run);
     csc_room_begin_turn(engine, run);
     return CASCADE_OK;
+}
+
+void
+csc_run_close(csc_run *run, csc_run_life life)
+{
+    csc_assert(csc_run_is_held(run) && life > run->life);
+    run->life = life;
+}
+
+void
+csc_run_end_commit(csc_run *run)
+{
+    csc_assert(run->commit == CSC_COMMIT_BEGUN);
+    run->commit = CSC_COMMIT_NONE;
+}
+
+/* In a list, in a batch, or held back by a transaction. */
+static bool
+has_commit(const csc_run *run)
+{
+    return run->commit != CSC_COMMIT_NONE || run->native != NULL ||
+           run->engine->txn.turn == run;
+}
+
+static bool
+is_idle(const csc_run *run)
+{
+    return run->first_post == NULL && run->timer_at == 0 &&
+           run->native == NULL && run->in_hand_at == NULL;
+}
+
+static bool
+is_out(const csc_run *run)
+{
+    return is_idle(run) && run->engine->txn.turn != run &&
+           run->engine->room.large != run && run->aside == NULL &&
+           run->waiting.first == NULL;
+}
+
+/* A look that is in hand is that of one which receives, and has more. */
+static bool
+is_mail_sound(const csc_run *run)
+{
+    return run->in_hand_at == NULL ||
+           (*run->in_hand_at == run && run->receiving && run->more_messages);
+}
+
+static bool
+is_place_sound(const csc_run *run)
+{
+    if ((run->first_post == NULL) != (run->last_post == NULL) ||
+        (run->last_post != NULL && run->last_post->next != NULL))
+        return false;
+    if (run->commit == CSC_COMMIT_QUEUED && run->native != NULL)
+        return false;
+    return run->extent == CSC_EXTENT_WHOLE || run->active == 0;
+}
+
+bool
+csc_run_is_sound(const csc_run *run)
+{
+    if (run->refs == 0 || !is_place_sound(run) || !is_mail_sound(run))
+        return false;
+    switch (run->life) {
+    case CSC_RUN_LOADING:
+        return is_idle(run) && run->commit == CSC_COMMIT_NONE;
+    case CSC_RUN_HELD:
+        return run->first_post == NULL || has_commit(run);
+    case CSC_RUN_FREEING:
+    case CSC_RUN_RELOADING:
+        return has_commit(run);
+    case CSC_RUN_GONE:
+        return is_out(run);
+    case CSC_RUN_EXPELLED:
+        return is_out(run) && run->active > 0;
+    }
+    return false;
 }
 
 void

@@ -27,8 +27,71 @@ typedef struct csc_sealing csc_sealing;
  * message can end what it waits for. */
 #define CSC_IDLE_RUN_MS (INT64_C(60) * 60 * 1000)
 
+/* Where a run is between its load and the last reference to it.
+ *
+ *   LOADING --added--> HELD --closed--> FREEING ---+
+ *      |                | |                |       |
+ *      |                | +----closed------+--> RELOADING
+ *      |                |                  |       |
+ *      +----dropped-----+-----dropped------+-------+
+ *      |
+ *      v     expelled, in a function
+ *     GONE ------------------------> EXPELLED
+ *       ^                               |
+ *       +---- its last function is out -+
+ *
+ *   added     csc_run_add()
+ *   closed    csc_run_close()
+ *   dropped   csc_drop_run()
+ *   expelled  csc_drop_expel()
+ *   out       csc_drop_let_go()
+ *
+ * The order counts: nothing of it begins from FREEING on, and from GONE on
+ * posts are dropped. csc_run_is_sound() says what is true of each. */
+typedef enum csc_run_life {
+    CSC_RUN_LOADING,   /* it is read, or born, and in no map */
+    CSC_RUN_HELD,      /* in the map */
+    CSC_RUN_FREEING,   /* and its last post is under way */
+    CSC_RUN_RELOADING, /* and it is to be loaded anew, as `reload` says, once
+                          its commit is done */
+    CSC_RUN_GONE,      /* out of the map */
+    CSC_RUN_EXPELLED   /* and to be loaded anew, as `reload` says, once nothing
+                          of it is in a function */
+} csc_run_life;
+
+/* Where its first post is.
+ *
+ *            queued                taken
+ *   NONE ----------------> QUEUED -------> BEGUN ---decided---> NONE
+ *    | ^                     | ^             |
+ *    | +------ forgotten ----+ +- put back --+
+ *    |                                       ^
+ *    +------ kept by its transaction --------+
+ *
+ *   queued     csc_lane_queue_add_run_locked()
+ *   forgotten  csc_lane_queue_forget_locked()
+ *   taken      collect_locked() of lane.c
+ *   kept       csc_node_txn_keep_locked()
+ *   decided    csc_run_end_commit(): applied, failed, abandoned
+ *   put back   csc_outcome_put_back_locked() */
+typedef enum csc_run_commit {
+    CSC_COMMIT_NONE,   /* there is none, or a transaction holds it here */
+    CSC_COMMIT_QUEUED, /* the run is in its lane's list */
+    CSC_COMMIT_BEGUN   /* and here in the batch of a lane */
+} csc_run_commit;
+
+/* How much of it was read. */
+typedef enum csc_run_extent {
+    CSC_EXTENT_WHOLE,
+    CSC_EXTENT_PARTIAL, /* what its end is made of: end_unloaded.c */
+    CSC_EXTENT_UNREAD   /* no more than that, since its load kills */
+} csc_run_extent;
+
 typedef struct csc_run {
     csc_state state;
+    csc_run_life life;
+    csc_run_commit commit;
+    csc_run_extent extent;
     csc_sealing *sealing; /* beside it; NULL: the store has no integrity */
     uint32_t lane;
     int32_t takeovers;    /* as the run row has it */
@@ -48,14 +111,10 @@ typedef struct csc_run {
     int32_t limits_to;       /* the time limits of executions up to that one are
                                 noted (time_limit_call.c) */
     bool unknown;            /* a node is not registered here */
-    bool dirty;              /* in its lane's list */
-    bool committing;         /* in its lane's batch */
     uint16_t slow;           /* its tries alone that took too long, less one for
                                 each of its commits: pace.c */
     size_t receive_max;      /* messages in a commit: pace.c; 0: any */
     bool one_by_one; /* a change was refused or too slow: one post a commit */
-    bool held;       /* in the map */
-    bool freeing;    /* a FREE post is under way: nothing begins any more */
     bool receiving;  /* a RECEIVE post is under way: no other is made */
     bool slicing;    /* a SLICE post is */
     bool more_messages; /* there are some besides: looked for once it is */
@@ -63,25 +122,18 @@ typedef struct csc_run {
     struct csc_run **in_hand_at;  /* what leads to it there; NULL: nothing */
     uint64_t receipt;  /* the number of its last commit that received */
     uint64_t receives; /* looks for messages, when its last commit began */
-    bool expelled;     /* to be loaded anew, as `reload` says, once inactive, */
-    cascade_uuid expelled_by; /* by this incarnation */
-    bool gone;
-    struct csc_lane *native; /* that of its transactional execution, or NULL */
+    cascade_uuid expelled_by; /* EXPELLED by this incarnation */
+    struct csc_lane *native;  /* that of its transactional execution, or NULL */
     csc_ready ready[CSC_PRIORITIES]; /* its executions that may run now */
     csc_ready waiting; /* transactional, until no commit is in flight */
     csc_exec *aside;   /* one that waits for a free lane, or NULL */
     unsigned passed;   /* commits that went before those that wait */
-    bool partial;      /* its state has only what its end is
-                          made of: end_unloaded.c */
-    bool unread;       /* and is so since its load kills */
     bool deletes;      /* it is to be deleted once its family is told */
     int32_t family_to; /* of its children it has those below; 0: all */
     csc_reload reload;
     struct cascade_engine *engine;
     struct csc_run *wreck_next;
     struct csc_plan *plan; /* it was loaded for this retry or rerun; or NULL */
-    bool leaves; /* it is to be loaded anew, as `reload` says, once its commit
-                    is done: nothing begins before */
     int64_t put_off; /* a retry or rerun that waits for the commit in flight */
     bool has_waited; /* it is done: that waits for no other */
 } csc_run;
@@ -95,12 +147,44 @@ typedef struct csc_waiter {
     const csc_exec *step; /* as recorded; NULL when it is not there */
 } csc_waiter;
 
+static inline bool
+csc_run_is_held(const csc_run *run)
+{
+    return run->life > CSC_RUN_LOADING && run->life < CSC_RUN_GONE;
+}
+
+/* Nothing of it begins any more. */
+static inline bool
+csc_run_is_leaving(const csc_run *run)
+{
+    return run->life >= CSC_RUN_FREEING;
+}
+
+static inline bool
+csc_run_is_gone(const csc_run *run)
+{
+    return run->life >= CSC_RUN_GONE;
+}
+
+static inline bool
+csc_run_is_committing(const csc_run *run)
+{
+    return run->commit == CSC_COMMIT_BEGUN;
+}
+
 csc_run *csc_run_create(cascade_engine *engine, const cascade_uuid *id);
 /* The lane of a cascade: always the same one. */
 uint32_t csc_run_lane(const cascade_engine *engine, const cascade_uuid *id);
 /* Into the map; CASCADE_ERR_NO_MEMORY. */
 cascade_err csc_run_add(cascade_engine *engine, csc_run *run);
 void csc_run_ref(csc_run *run);
+/* Nothing of it begins from now on: FREEING, once its last post is queued, or
+ * RELOADING. */
+void csc_run_close(csc_run *run, csc_run_life life);
+/* Its post is in no batch any more. */
+void csc_run_end_commit(csc_run *run);
+/* Whether all is true that goes with where it is: for assertions. */
+bool csc_run_is_sound(const csc_run *run);
 /* What its claim has told of the run row. */
 void csc_run_note_claim(csc_run *run, const cascade_claimed *claimed);
 /* The same once more, as the row is now, for a load. */

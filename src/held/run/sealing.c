@@ -83,7 +83,7 @@ csc_sealing_take_cascade(csc_run *run, const cascade_row *row)
 
     if (err != CASCADE_OK || ring_of(run) == NULL)
         return err;
-    if (!run->partial || run->sealing == NULL)
+    if (run->extent == CSC_EXTENT_WHOLE || run->sealing == NULL)
         err = begin(run, csc_ring_current(ring_of(run)));
     if (err != CASCADE_OK)
         return err;
@@ -114,8 +114,9 @@ csc_sealing_take_execution(csc_run *run, const cascade_execution_row *row)
 
     if (err != CASCADE_OK || run->sealing == NULL)
         return err;
-    return run->partial ? csc_seal_note_execution(&run->sealing->seal, row)
-                        : csc_seal_add_execution(&run->sealing->seal, row);
+    return run->extent != CSC_EXTENT_WHOLE
+               ? csc_seal_note_execution(&run->sealing->seal, row)
+               : csc_seal_add_execution(&run->sealing->seal, row);
 }
 
 cascade_err
@@ -147,7 +148,7 @@ csc_sealing_check(csc_run *run)
                         cascade_uuid_format(&run->state.id, id),
                         cascade_errmsg());
     s->row.user_id = run->state.user_id;
-    err = run->partial
+    err = run->extent != CSC_EXTENT_WHOLE
               ? csc_seal_open(&s->seal, &s->row, s->kept.number, s->kept.text)
               : csc_seal_check(&s->seal, &s->row, s->kept.number, s->kept.text);
     s->row.user_id = NULL;

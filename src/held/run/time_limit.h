@@ -97,7 +97,7 @@ int64_t csc_time_limit_next_ns_locked(const cascade_engine *engine);
 /* ---- Executions and cascades -------------------------------------------- */
 
 /* Takes note of executions that are new in the run, and ends the cascade when
- * its deadline has passed: then the run is `freeing`. */
+ * its deadline has passed: then the run is FREEING. */
 cascade_err csc_time_limit_look_locked(cascade_engine *engine,
                                        struct csc_run *run);
 /* Takes note of one that may run now. */

@@ -232,7 +232,7 @@ time_out(cascade_engine *engine, csc_call *call, int64_t now_ns)
                  "than %lld ms";
         ms = call->open_ms;
     }
-    if (!call->run->gone)
+    if (!csc_run_is_gone(call->run))
         err = post_over(engine, call->run, call->exec, false, format, ms);
     take_away(engine, call);
     if (err != CASCADE_OK)
@@ -277,7 +277,7 @@ post_progress(cascade_engine *engine, csc_call *call)
 static cascade_err
 keep_progress(cascade_engine *engine, csc_call *call, csc_post *post)
 {
-    if (!is_telling(call) || call->run->gone ||
+    if (!is_telling(call) || csc_run_is_gone(call->run) ||
         (post != NULL && post->kind == CSC_POST_COMPLETE))
         return CASCADE_OK;
     if (post == NULL ||
@@ -299,7 +299,7 @@ note_call(cascade_engine *engine, const csc_call *call, int64_t now_ns)
 
     if (call->saving != NULL && save_ns < now_ns + SAVE_AGAIN_MS * CSC_MS_NS)
         save_ns = now_ns + SAVE_AGAIN_MS * CSC_MS_NS;
-    if (call->unsaved && !call->run->gone && save_ns < at_ns)
+    if (call->unsaved && !csc_run_is_gone(call->run) && save_ns < at_ns)
         at_ns = save_ns;
     if (at_ns >= engine->calls.at_ns)
         return;
@@ -403,7 +403,7 @@ csc_time_limit_beat_locked(cascade_engine *engine, csc_call *call,
 
     if (is_late(engine, call))
         return csc_time_limit_check_call(call);
-    if (call->run->gone)
+    if (csc_run_is_gone(call->run))
         return csc_fail(CASCADE_ERR_FENCED, "the cascade has ended or is owned "
                                             "by another engine");
     call->beat_ns = now_ns;
@@ -453,7 +453,8 @@ watch_call(cascade_engine *engine, csc_call *call, int64_t now_ns)
     if (is_late(engine, call))
         return;
     if (call->unsaved && call->saving == NULL && now_ns >= call->save_ns &&
-        !call->run->gone && post_progress(engine, call) != CASCADE_OK)
+        !csc_run_is_gone(call->run) &&
+        post_progress(engine, call) != CASCADE_OK)
         call->save_ns = now_ns + SAVE_AGAIN_MS * CSC_MS_NS;
     note_call(engine, call, now_ns);
 }
@@ -566,7 +567,7 @@ post_deadline(cascade_engine *engine, csc_run *run)
     if (post == NULL)
         return csc_fail_memory();
     post->error = "deadline passed: the cascade has not ended in time";
-    run->freeing = true;
+    csc_run_close(run, CSC_RUN_FREEING);
     csc_op_queue_add(engine, run, post);
     return CASCADE_OK;
 }

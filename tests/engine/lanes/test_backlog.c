@@ -264,7 +264,7 @@ all_await(void *context)
         const csc_run *run = csc_map_get(&engine->runs, &b->ids[i]);
 
         count += run != NULL && run->state.awaiting == 1 && run->active == 0 &&
-                 run->first_post == NULL && !run->committing;
+                 run->first_post == NULL && !csc_run_is_committing(run);
     }
     pthread_mutex_unlock(&engine->mutex);
     return count == CROWD;

@@ -139,7 +139,7 @@ compare_live(watch *w, const cascade_uuid *engine_id, shadow *s)
         if (engine->incarnation.attached &&
             csc_uuid_equal(&engine->incarnation.id, engine_id))
             run = csc_map_get(&engine->runs, &s->state.id);
-        if (run != NULL && !run->partial)
+        if (run != NULL && run->extent == CSC_EXTENT_WHOLE)
             dump_state(&live, &run->state);
         pthread_mutex_unlock(&engine->mutex);
     }
