@@ -227,7 +227,7 @@ look_alone(waiting *w)
 }
 
 static cascade_err
-look_at_store(waiting *w)
+find_status(waiting *w)
 {
     csc_watches *watches = &w->store->watches;
     cascade_uuid ids[CSC_WATCH_LOOK_MAX];
@@ -244,23 +244,28 @@ look_at_store(waiting *w)
 }
 
 static cascade_err
-look_ended(waiting *w)
+look_at_store(waiting *w)
 {
-    cascade_err err = CASCADE_OK;
+    cascade_err err = find_status(w);
 
-    w->status = csc_watch_ended(&w->store->watches, &w->watch);
-    if (w->status != 0)
-        return CASCADE_OK;
-    w->held = csc_store_is_held(w->store, &w->watch.id);
-    if (w->held)
-        return CASCADE_ERR_AGAIN;
-    err = look_at_store(w);
     if (err != CASCADE_OK)
         return err;
     return w->status != CASCADE_RUNNING ? CASCADE_OK : CASCADE_ERR_AGAIN;
 }
 
-/* While it is held there is nothing to look at, but whether it is still. */
+static cascade_err
+look_ended(waiting *w)
+{
+    w->status = csc_watch_ended(&w->store->watches, &w->watch);
+    if (w->status != 0)
+        return CASCADE_OK;
+    w->held = csc_store_is_held(w->store, &w->watch.id);
+    return w->held ? CASCADE_ERR_AGAIN : look_at_store(w);
+}
+
+/* While it is held there is nothing to look at, but whether it is still. The
+ * store has the last word: an end that others have seen is one, though the
+ * engine may still be working in its commit. */
 static cascade_err
 wait_until_ended(waiting *w, int64_t timeout_ms)
 {
@@ -273,8 +278,10 @@ wait_until_ended(waiting *w, int64_t timeout_ms)
         int64_t left_ms = csc_clock_left_ms(end_ms);
         int64_t pause_ms = w->held ? LOOK_MAX_MS : look_ms;
 
-        if (err != CASCADE_ERR_AGAIN || left_ms <= 0)
+        if (err != CASCADE_ERR_AGAIN)
             return err;
+        if (left_ms <= 0)
+            return w->held ? look_at_store(w) : err;
         (void)csc_watch_wait(&w->store->watches, &w->watch,
                              left_ms < pause_ms ? left_ms : pause_ms);
         if (!w->held)

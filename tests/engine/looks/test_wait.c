@@ -105,7 +105,7 @@ count_looks(hall *h)
            wrap_store_count(h->wrap, WRAP_LOAD);
 }
 
-/* ---- Calls in threads of their own ---------------------------------------- */
+/* ---- Calls in threads of their own --------------------------------------- */
 
 typedef struct waiter {
     hall *hall;
@@ -168,7 +168,7 @@ finish(waiter *w, cascade_err err, cascade_status status)
         assert_int_equal(w->status, status);
 }
 
-/* ---- Held ----------------------------------------------------------------- */
+/* ---- Held ---------------------------------------------------------------- */
 
 static void
 what_is_held_is_not_looked_for(test_db *db)
@@ -219,7 +219,7 @@ what_is_not_held_any_more_is_looked_for(test_db *db)
     hall_close(db, h);
 }
 
-/* ---- One look for all ----------------------------------------------------- */
+/* ---- One look for all ---------------------------------------------------- */
 
 /* While the first look is stuck all others come to want one. */
 static void
