@@ -87,12 +87,14 @@ struct csc_stream {
 
 /* ---- Rows --------------------------------------------------------------- */
 
+/* It comes with the messages too, behind all that its seal is compared with. */
 static cascade_err
 take_cascade(void *context, const cascade_row *row)
 {
     csc_stream *s = context;
 
-    s->err = csc_sealing_take_cascade(s->run, row);
+    if (s->step == STEP_ROW)
+        s->err = csc_sealing_take_cascade(s->run, row);
     return CASCADE_OK;
 }
 

@@ -13,6 +13,8 @@ cascade_test(engine_slow lanes/test_slow.c NEEDS stores)
 cascade_test(engine_suspects claims/test_suspects.c NEEDS stores)
 cascade_test(engine_apart claims/test_apart.c NEEDS stores)
 cascade_test(engine_portions claims/test_portions.c NEEDS stores)
+cascade_test_command(engine_portions_sealed stores ""
+    env CASCADE_TEST_SEALED=hmac $<TARGET_FILE:test_engine_portions>)
 cascade_test(engine_vital claims/test_vital.c NEEDS stores)
 cascade_test(engine_backlog lanes/test_backlog.c NEEDS stores)
 cascade_test(engine_room claims/test_room.c NEEDS stores)
