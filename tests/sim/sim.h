@@ -203,6 +203,7 @@ typedef struct sim_size {
 typedef struct sim_plan {
     uint64_t seed;
     bool sqlite;
+    const cascade_integrity *integrity; /* NULL: cascades have no seals */
     unsigned process_count;
     unsigned engine_count[SIM_PROCESSES_MAX];
     int64_t lease_max_ms;

@@ -29,6 +29,7 @@
 #include "base/data/map.h"
 #include "base/uuid.h"
 #include "client/command.h"
+#include "held/run/sealing.h"
 #include "sim/work.h"
 #include "store/memory/internal.h"
 #include "store/store.h"
@@ -350,7 +351,7 @@ make_letters(making *m)
 static void
 submit(sim *s, const cascade_submission *submission)
 {
-    if (s->eye->driver->submit(s->eye->self, submission) != CASCADE_OK)
+    if (csc_sealing_submit(s->eye, submission) != CASCADE_OK)
         sim_fail(s, "a giant: %s", cascade_errmsg());
 }
 

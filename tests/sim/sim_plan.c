@@ -8,7 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cascade/integrity.h"
 #include "sim/work.h"
+#include "support/sealed.h"
 
 #define CALLS_TYPICAL 1200 /* of the store, in the safety phase of a run */
 
@@ -16,7 +18,8 @@ enum {
     FORK_PLAN = 1,
     FORK_FAULT,
     FORK_CASCADE,
-    FORK_WORK
+    FORK_WORK,
+    FORK_INTEGRITY
 };
 
 /* ---- Names -------------------------------------------------------------- */
@@ -210,6 +213,22 @@ plan_cascade(sim_plan *plan, unsigned nth)
 
 /* ---- The whole ---------------------------------------------------------- */
 
+/* One store of two has none. */
+static const cascade_integrity *
+draw_integrity(uint64_t seed)
+{
+    sim_random random = sim_fork(seed, FORK_INTEGRITY, 0);
+
+    switch (sim_below(&random, 4)) {
+    case 0:
+        return sealed_by_checksum();
+    case 1:
+        return sealed_by_secret();
+    default:
+        return NULL;
+    }
+}
+
 void
 sim_plan_make(sim_plan *plan, uint64_t seed)
 {
@@ -223,6 +242,7 @@ sim_plan_make(sim_plan *plan, uint64_t seed)
     for (unsigned i = 0; i < plan->process_count; i++)
         plan->engine_count[i] = sim_chance(&random, 20) ? 2 : 1;
     plan->safety_ms = sim_between(&random, 5000, 90000);
+    plan->integrity = draw_integrity(seed);
     plan->calls = 200 + sim_below(&random, CALLS_TYPICAL * 2);
     plan->fault_count =
         sim_chance(&random, 5) ? 0 : 1 + sim_below(&random, SIM_FAULTS_MAX);
@@ -235,12 +255,21 @@ sim_plan_make(sim_plan *plan, uint64_t seed)
     sim_key_plan(plan);
 }
 
+static const char *
+integrity_name(const cascade_integrity *integrity)
+{
+    if (integrity == NULL)
+        return "";
+    return integrity->mode == CASCADE_INTEGRITY_HMAC ? " with hmac"
+                                                     : " with checksums";
+}
+
 void
 sim_plan_print(const sim_plan *plan)
 {
-    printf("  %s, %u processes, safety phase of %" PRId64 " ms\n",
-           plan->sqlite ? "SQLite" : "memory", plan->process_count,
-           plan->safety_ms);
+    printf("  %s%s, %u processes, safety phase of %" PRId64 " ms\n",
+           plan->sqlite ? "SQLite" : "memory", integrity_name(plan->integrity),
+           plan->process_count, plan->safety_ms);
     sim_size_print(plan);
     sim_key_print(plan);
     for (size_t i = 0; i < plan->cascade_count; i++) {

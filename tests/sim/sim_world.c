@@ -27,6 +27,7 @@
 #include "sim/work.h"
 #include "store/memory/internal.h"
 #include "store/store.h"
+#include "support/sealed.h"
 #include "support/sound.h"
 
 #define START_WALL_MS INT64_C(1700000000000)
@@ -150,6 +151,7 @@ sim_store_options(sim *s, const cascade_clock *clock, int64_t deadline_ms)
     return (cascade_store_options){.size = sizeof(cascade_store_options),
                                    .durability = CASCADE_DURABILITY_RELAXED,
                                    .deadline_ms = deadline_ms,
+                                   .integrity = s->plan->integrity,
                                    .clock = clock,
                                    .random = &s->random};
 }
@@ -592,6 +594,9 @@ sim_run(sim_plan *plan, bool verbose, sim_outcome *outcome)
     liveness(s);
     if (!sim_failed(s) && !sound_all(s->eye))
         sim_fail(s, "has left rows that are not sound");
+    if (!sim_failed(s) && s->plan->integrity != NULL &&
+        !sealed_all(s->eye, NULL))
+        sim_fail(s, "has left rows that are not sealed");
     close_world(s);
     sim_note(SIM_SEEDS);
     *outcome = (sim_outcome){.failed = sim_failed(s),

@@ -40,16 +40,23 @@ sealed_by_secret(void)
 }
 
 const cascade_integrity *
-sealed_wanted(void)
+sealed_by_checksum(void)
 {
     static const cascade_integrity checksum = {
         .size = sizeof(checksum), .mode = CASCADE_INTEGRITY_CHECKSUM};
+
+    return &checksum;
+}
+
+const cascade_integrity *
+sealed_wanted(void)
+{
     const char *wanted = getenv("CASCADE_TEST_SEALED");
 
     if (wanted == NULL)
         return NULL;
     if (strcmp(wanted, "checksum") == 0)
-        return &checksum;
+        return sealed_by_checksum();
     return strcmp(wanted, "hmac") == 0 ? sealed_by_secret() : NULL;
 }
 

@@ -12,6 +12,7 @@
 
 /* By a secret of the tests. */
 const cascade_integrity *sealed_by_secret(void);
+const cascade_integrity *sealed_by_checksum(void);
 /* What CASCADE_TEST_SEALED asks for: "hmac", "checksum"; else NULL. */
 const cascade_integrity *sealed_wanted(void);
 
