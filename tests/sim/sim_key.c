@@ -35,6 +35,7 @@
 #include "sim/sim_key.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/data/arena.h"
@@ -48,7 +49,8 @@
 #define USER "somebody"
 #define KEY "again"
 #define SIGNAL "go"
-#define PERCENT 10 /* of the seeds without giants */
+#define REQUESTS "/message/signal/q#" /* in the path of one */
+#define PERCENT 10                    /* of the seeds without giants */
 #define RETRY_MS 400
 #define CALLS_MAX 100 /* of calls of one act */
 
@@ -261,12 +263,12 @@ static void
 note_receipt(sim *s, int32_t run, const cascade_execution_row *row)
 {
     sim_key *key = &s->plan->key;
-    const char *path = strstr(row->node_instance_id, "/message/signal/q#");
+    const char *path = strstr(row->node_instance_id, REQUESTS);
     int request = 0;
 
-    if (path == NULL || sscanf(path, "/message/signal/q#%d", &request) != 1 ||
-        is_known(key, run, row->function_id))
+    if (path == NULL || is_known(key, run, row->function_id))
         return;
+    request = (int)strtol(path + strlen(REQUESTS), NULL, 10);
     if (has_received(key, key->runs[run].root, request))
         sim_fail(s, "G9: request %d was received again, by run %d of root %d",
                  request, (int)run, (int)key->runs[run].root);
