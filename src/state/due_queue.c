@@ -78,7 +78,7 @@ csc_due_queue_enqueue(csc_state *state, csc_exec *exec)
 {
     void *queue = state->queue;
 
-    if (exec->queued_at != 0 || exec->blocked != 0 || exec->dispatched)
+    if (exec->stage != CSC_STAGE_RESTING || exec->blocked != 0)
         return CASCADE_OK;
     if (waits_for_ever(exec))
         return CASCADE_OK;
@@ -87,8 +87,10 @@ csc_due_queue_enqueue(csc_state *state, csc_exec *exec)
         return csc_fail_memory();
     state->queue = queue;
     state->queue_count++;
+    exec->stage = CSC_STAGE_QUEUED;
     sift_up(state, state->queue_count - 1, exec);
     csc_due_enter_overdue(state, exec);
+    csc_assert(csc_due_queue_is_sound(state, exec));
     return CASCADE_OK;
 }
 
@@ -98,11 +100,13 @@ csc_due_queue_dequeue(csc_state *state, csc_exec *exec)
     size_t at = exec->queued_at;
     csc_exec *last = NULL;
 
-    if (at == 0)
+    if (exec->stage != CSC_STAGE_QUEUED)
         return;
+    csc_assert(at > 0 && state->queue[at - 1] == exec);
     csc_due_leave_overdue(state, exec);
     at--;
     exec->queued_at = 0;
+    exec->stage = CSC_STAGE_RESTING;
     state->queue_count--;
     last = state->queue[state->queue_count];
     if (last == exec)
@@ -122,7 +126,8 @@ csc_due_queue_take(csc_state *state, int64_t now_ms)
         return NULL;
     first = state->queue[0];
     csc_due_queue_dequeue(state, first);
-    first->dispatched = true;
+    first->stage = CSC_STAGE_DISPATCHED;
+    csc_assert(csc_due_queue_is_sound(state, first));
     return first;
 }
 
@@ -130,7 +135,48 @@ void
 csc_due_queue_dispatch(csc_state *state, csc_exec *exec)
 {
     csc_due_queue_dequeue(state, exec);
-    exec->dispatched = true;
+    exec->stage = CSC_STAGE_DISPATCHED;
+    csc_assert(csc_due_queue_is_sound(state, exec));
+}
+
+void
+csc_due_queue_rest(csc_state *state, csc_exec *exec)
+{
+    csc_due_queue_dequeue(state, exec);
+    exec->stage = CSC_STAGE_RESTING;
+}
+
+/* In its place, behind the one above it, and before those below. */
+static bool
+is_placed(const csc_state *state, const csc_exec *exec)
+{
+    size_t at = exec->queued_at - 1;
+    size_t child = 2 * at + 1;
+
+    if (exec->queued_at == 0 || at >= state->queue_count ||
+        state->queue[at] != exec)
+        return false;
+    if (at > 0 && !goes_before(state->queue[(at - 1) / 2], exec))
+        return false;
+    for (size_t i = child; i < child + 2 && i < state->queue_count; i++)
+        if (!goes_before(exec, state->queue[i]))
+            return false;
+    return true;
+}
+
+bool
+csc_due_queue_is_sound(const csc_state *state, const csc_exec *exec)
+{
+    switch (exec->stage) {
+    case CSC_STAGE_RESTING:
+        return exec->queued_at == 0;
+    case CSC_STAGE_QUEUED:
+        return exec->blocked == 0 && is_placed(state, exec);
+    case CSC_STAGE_DISPATCHED:
+        return exec->queued_at == 0 &&
+               exec->status == CASCADE_EXECUTION_RUNNING;
+    }
+    return false;
 }
 
 cascade_err
@@ -140,7 +186,7 @@ csc_due_queue_untake(csc_state *state, csc_exec *exec)
 
     if (exec->held)
         err = csc_state_replace_held(state, &exec);
-    exec->dispatched = false;
+    csc_due_queue_rest(state, exec);
     csc_due_limit_again(state, exec);
     return err == CASCADE_OK ? csc_due_queue_enqueue(state, exec) : err;
 }

@@ -244,8 +244,7 @@ csc_state_add_id(csc_ids *ids, int32_t id)
 static cascade_err
 block_parent(csc_state *state, csc_exec *parent, csc_exec *wait)
 {
-    csc_due_queue_dequeue(state, parent);
-    parent->dispatched = false;
+    csc_due_queue_rest(state, parent);
     csc_due_limit_again(state, parent);
     parent->blocked++;
     return csc_state_add_id(&wait->waiters, parent->function_id);
@@ -259,7 +258,7 @@ note_undoing(csc_exec *parent, const csc_exec *part)
     bool tells =
         csc_view_is_wait(part) && part->status == CASCADE_EXECUTION_RUNNING;
 
-    if (!parent->dispatched)
+    if (parent->stage != CSC_STAGE_DISPATCHED)
         parent->undoes = !tells || part->undoes;
 }
 
@@ -532,8 +531,9 @@ static bool
 is_beat(const csc_exec *exec, const cascade_execution_row *row,
         const csc_record *record)
 {
-    return row->status == CASCADE_EXECUTION_RUNNING && exec->dispatched &&
-           exec->external == NULL && csc_uuid_is_nil(&record->token) &&
+    return row->status == CASCADE_EXECUTION_RUNNING &&
+           exec->stage == CSC_STAGE_DISPATCHED && exec->external == NULL &&
+           csc_uuid_is_nil(&record->token) &&
            record->attempts == exec->attempts && same_error(exec, row) &&
            same_text(exec->step_attempts, record->steps);
 }
@@ -622,8 +622,7 @@ update_exec(csc_state *state, csc_exec *exec, const cascade_execution_row *row,
     csc_index_leave(state, exec);
     exec->status = row->status;
     exec->ended_ms = row->completed_at_ms;
-    csc_due_queue_dequeue(state, exec);
-    exec->dispatched = false;
+    csc_due_queue_rest(state, exec);
     err = set_external(state, exec, record);
     if (err != CASCADE_OK)
         return err;

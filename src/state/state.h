@@ -36,8 +36,8 @@
  *   An external execution waits for its completion from outside once that is
  *   recorded: it is queued until its deadline, and not at all without one.
  *
- *   Only `dispatched` is not in the rows: after a crash a dispatched execution
- *   is queued again (G4).
+ *   Only that it is dispatched is not in the rows: after a crash it is queued
+ *   again (G4). The stages are drawn at csc_stage.
  *
  * SIGNALS
  *   A received signal is an execution that is inserted COMPLETED. It is unread
@@ -259,6 +259,39 @@ typedef struct csc_external {
     struct csc_exec *exec; /* while that is in a tree: whose this is */
 } csc_external;
 
+/* Whether it may run, or does: see AN EXECUTION above.
+ *
+ *     RESTING <--------- dequeued --------- QUEUED
+ *      |   ^ ^---- rests ----+                ^  |
+ *      |   |                 |                |  | taken, dispatched
+ *      |   +--- rests --- DISPATCHED <--------|--+
+ *      |                     |                |
+ *      +------- queued ------|----------------+
+ *                            +-- untaken: rests, and is queued
+ *
+ *   queued      csc_due_queue_enqueue()
+ *   dequeued    csc_due_queue_dequeue()
+ *   taken       csc_due_queue_take()
+ *   dispatched  csc_due_queue_dispatch(), out of turn, RESTING ones too
+ *   rests       csc_due_queue_rest()
+ *   untaken     csc_due_queue_untake()
+ *
+ * csc_due_queue_is_sound() says what is true of each. */
+typedef enum csc_stage {
+    CSC_STAGE_RESTING,   /* blocked, ended, or what no time ends; or its node
+                            is not known here */
+    CSC_STAGE_QUEUED,    /* in the heap */
+    CSC_STAGE_DISPATCHED /* whoever keeps the state has it: `turn` says where */
+} csc_stage;
+
+/* Where one that is dispatched waits for its function: ready_queue.h. */
+typedef enum csc_turn {
+    CSC_TURN_NONE,    /* in no list */
+    CSC_TURN_READY,   /* among those that may run now */
+    CSC_TURN_RESUMED, /* there again, as a lane for its transaction is free */
+    CSC_TURN_ASIDE    /* among those that wait for a transaction */
+} csc_turn;
+
 typedef struct csc_exec {
     int32_t function_id;
     int32_t parent;      /* CSC_NO_PARENT: a first node, or a foreign row */
@@ -315,12 +348,12 @@ typedef struct csc_exec {
     int32_t siblings; /* the first of its parent's children in a row */
     uint32_t holders; /* in how many slots of RUNNING joins it stands */
     uint32_t wanted;  /* and in how many whose joins may ask its output */
-    size_t queued_at; /* place in the heap + 1; 0: not queued */
-    bool dispatched;
-    bool undated; /* it has events that count from its end on */
-    bool adopted; /* another program has inserted it: full_output.h */
-    bool held;    /* by a function that runs on */
-    bool over;    /* out of its time: entered only to be undone */
+    csc_stage stage;
+    size_t queued_at; /* QUEUED: its place in the heap + 1; else 0 */
+    bool undated;     /* it has events that count from its end on */
+    bool adopted;     /* another program has inserted it: full_output.h */
+    bool held;        /* by a function that runs on */
+    bool over;        /* out of its time: entered only to be undone */
     bool
         undoes; /* it may have registered compensations; for a wait, its node */
     struct csc_exec *kept_next;
@@ -330,10 +363,9 @@ typedef struct csc_exec {
     struct csc_exec *ready_before;
     struct csc_ready *ready_list; /* NULL: in none */
     struct csc_call *call;        /* NULL: in none */
+    csc_turn turn;
     bool was_begun; /* it may have been, though no row tells of it */
-    bool set_aside; /* in a list of those that wait for a transaction */
-    bool waited;    /* and was so before */
-    bool resumed;   /* ready again, as a lane is free */
+    bool waited;    /* it was ASIDE since it became ready first */
     bool turned;    /* it has had its turn, and no lane */
 } csc_exec;
 
@@ -513,6 +545,11 @@ void csc_due_queue_dispatch(csc_state *state, csc_exec *exec);
 
 /* Puts a dispatched execution back into the queue. */
 cascade_err csc_due_queue_untake(csc_state *state, csc_exec *exec);
+
+/* Neither queued nor dispatched from now on. */
+void csc_due_queue_rest(csc_state *state, csc_exec *exec);
+/* Whether all is true that goes with its stage: for assertions. */
+bool csc_due_queue_is_sound(const csc_state *state, const csc_exec *exec);
 
 /* When it may run; while it waits from outside, when its deadline comes. */
 int64_t csc_due_queue_time(const csc_exec *exec);

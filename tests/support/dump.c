@@ -118,7 +118,7 @@ add_exec(csc_buf *out, const csc_state *state, const csc_exec *exec)
     add_number(out, "stands_for", exec->stands_for);
     add_number(out, "resumes", exec->resumes);
     add_number(out, "place", exec->place);
-    add_number(out, "runnable", exec->queued_at != 0 || exec->dispatched);
+    add_number(out, "runnable", exec->stage != CSC_STAGE_RESTING);
 }
 
 static void

@@ -169,14 +169,14 @@ is_cancelled_with(const struct csc_builder *b, const csc_exec *exec)
         csc_view_has(&b->ended_early, exec->function_id))
         return false;
     return csc_view_is_wait(exec) ||
-           (!exec->dispatched && exec->parts.count == 0);
+           (exec->stage != CSC_STAGE_DISPATCHED && exec->parts.count == 0);
 }
 
 /* It has something to clean up, and is to be entered again some time. */
 static bool
 is_put_off(const struct csc_builder *b, const csc_exec *exec)
 {
-    return exec->part == CSC_PART_NONE && !exec->dispatched &&
+    return exec->part == CSC_PART_NONE && exec->stage != CSC_STAGE_DISPATCHED &&
            exec->not_before_ms > b->env->now_ms;
 }
 

@@ -261,7 +261,7 @@ csc_txn_slot_take_locked(cascade_engine *engine, csc_exec *exec,
     csc_txn_slot_end_turn_locked(engine);
     if (lane == NULL) {
         csc_txn_slot_resume_locked(engine);
-        return exec->ready_list == NULL;
+        return exec->turn == CSC_TURN_NONE;
     }
     lane->taken = true;
     lane->run = run;
@@ -295,10 +295,10 @@ resume_one(cascade_engine *engine, csc_exec *exec)
         csc_ready_queue_set_aside(engine, &run->waiting, exec, true);
         return;
     }
-    exec->resumed = true;
-    engine->txn.resumed_count++;
     csc_ready_queue_add(engine, exec,
                         exec->turned ? CSC_PLACE_NEXT : CSC_PLACE_FIRST);
+    exec->turn = CSC_TURN_RESUMED;
+    engine->txn.resumed_count++;
 }
 
 /* A lane is free: as many as there are such go on. Those that do and are not

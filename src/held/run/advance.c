@@ -167,7 +167,7 @@ note_unknown(cascade_engine *engine, csc_run *run, csc_exec *exec)
             "it is left for an engine that knows it",
             cascade_uuid_format(&run->state.id, id), exec->name);
     run->unknown = true;
-    exec->dispatched = false; /* it is left aside, and has not begun */
+    csc_due_queue_rest(&run->state, exec); /* aside, and has not begun */
 }
 
 /* The node of the first execution that was left aside and still is; NULL
@@ -181,8 +181,8 @@ find_unknown(csc_run *run)
         const csc_exec *exec = state->execs[i].exec;
 
         if (exec != NULL && exec->status == CASCADE_EXECUTION_RUNNING &&
-            exec->part == CSC_PART_NONE && exec->queued_at == 0 &&
-            exec->blocked == 0 && !exec->dispatched && exec->external == NULL)
+            exec->part == CSC_PART_NONE && exec->stage == CSC_STAGE_RESTING &&
+            exec->blocked == 0 && exec->external == NULL)
             return exec->name;
     }
     run->unknown = false;

@@ -25,6 +25,7 @@
 #include "held/run/ready_queue.h"
 
 #include "base/clock.h"
+#include "base/error.h"
 #include "cascade/cascade.h"
 #include "held/clock.h"
 #include "held/engine_state.h"
@@ -38,12 +39,47 @@
 
 /* ---- Lists --------------------------------------------------------------- */
 
+static bool
+is_of_run(const csc_run *run, const csc_ready *list)
+{
+    return list >= run->ready && list < run->ready + CSC_PRIORITIES;
+}
+
+static bool
+is_linked(const csc_exec *exec)
+{
+    const csc_ready *list = exec->ready_list;
+
+    return (exec->ready_before != NULL ? exec->ready_before->ready_next == exec
+                                       : list->first == exec) &&
+           (exec->ready_next != NULL ? exec->ready_next->ready_before == exec
+                                     : list->last == exec);
+}
+
+bool
+csc_ready_queue_is_sound(const csc_exec *exec)
+{
+    switch (exec->turn) {
+    case CSC_TURN_NONE:
+        return exec->ready_list == NULL;
+    case CSC_TURN_READY:
+    case CSC_TURN_RESUMED:
+        return is_of_run(exec->run, exec->ready_list) && is_linked(exec) &&
+               exec->call == NULL;
+    case CSC_TURN_ASIDE:
+        return !is_of_run(exec->run, exec->ready_list) && is_linked(exec) &&
+               exec->call == NULL;
+    }
+    return false;
+}
+
 static void
 put(csc_ready *list, csc_exec *exec, bool first)
 {
     csc_exec *before = first ? NULL : list->last;
     csc_exec *next = first ? list->first : NULL;
 
+    csc_assert(exec->turn == CSC_TURN_NONE && exec->ready_list == NULL);
     exec->ready_list = list;
     exec->ready_before = before;
     exec->ready_next = next;
@@ -62,6 +98,7 @@ take_out(csc_exec *exec)
 {
     csc_ready *list = exec->ready_list;
 
+    csc_assert(csc_ready_queue_is_sound(exec));
     if (exec->ready_before != NULL)
         exec->ready_before->ready_next = exec->ready_next;
     else
@@ -71,6 +108,7 @@ take_out(csc_exec *exec)
     else
         list->last = exec->ready_before;
     exec->ready_list = NULL;
+    exec->turn = CSC_TURN_NONE;
 }
 
 /* ---- Rounds -------------------------------------------------------------- */
@@ -189,7 +227,9 @@ csc_ready_queue_add(cascade_engine *engine, csc_exec *exec, csc_place place)
     } else {
         enter(engine, csc_ready_queue_priority(exec), exec, place);
     }
+    exec->turn = CSC_TURN_READY;
     engine->ready.count++;
+    csc_assert(csc_ready_queue_is_sound(exec));
     if (engine->ready.waiting > 0)
         pthread_cond_signal(&engine->ready.work_cond);
     csc_wakeup_host_locked(engine);
@@ -200,28 +240,32 @@ csc_ready_queue_set_aside(cascade_engine *engine, csc_ready *list,
                           csc_exec *exec, bool first)
 {
     put(list, exec, first);
-    exec->set_aside = true;
+    exec->turn = CSC_TURN_ASIDE;
     engine->txn.aside_count++;
+    csc_assert(csc_ready_queue_is_sound(exec));
 }
 
 void
 csc_ready_queue_take_out(cascade_engine *engine, csc_exec *exec)
 {
     csc_ready *list = exec->ready_list;
+    csc_turn turn = exec->turn;
 
+    csc_assert(turn != CSC_TURN_NONE);
     take_out(exec);
-    if (!exec->set_aside) {
-        if (list->first == NULL)
-            leave(round_of(engine, exec->run, list), list);
-        engine->ready.count--;
-        engine->txn.resumed_count -= exec->resumed;
-        exec->resumed = false;
+    if (turn == CSC_TURN_ASIDE) {
+        csc_assert(engine->txn.aside_count > 0);
+        engine->txn.aside_count--;
+        if (exec->run->aside == exec)
+            exec->run->aside = NULL;
         return;
     }
-    exec->set_aside = false;
-    engine->txn.aside_count--;
-    if (exec->run->aside == exec)
-        exec->run->aside = NULL;
+    csc_assert(engine->ready.count > 0);
+    if (list->first == NULL)
+        leave(round_of(engine, exec->run, list), list);
+    engine->ready.count--;
+    if (turn == CSC_TURN_RESUMED)
+        engine->txn.resumed_count--;
 }
 
 csc_exec *

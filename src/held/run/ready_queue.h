@@ -48,6 +48,19 @@ typedef struct csc_ready_queue {
     size_t waiting;
 } csc_ready_queue;
 
+/* Where an execution waits (csc_turn, in state.h):
+ *
+ *           added                    taken out, popped
+ *   NONE -----------> READY -----------------------------> NONE
+ *    |                RESUMED ---------------------------->  ^
+ *    |                  ^ resumed                            |
+ *    +-- set aside --> ASIDE --- taken out ------------------+
+ *
+ *   added      csc_ready_queue_add()
+ *   resumed    csc_txn_slot_resume_locked(): taken out and added
+ *   set aside  csc_ready_queue_set_aside()
+ *   taken out  csc_ready_queue_take_out() */
+bool csc_ready_queue_is_sound(const csc_exec *exec);
 int32_t csc_ready_queue_priority(const csc_exec *exec);
 void csc_ready_queue_add(cascade_engine *engine, csc_exec *exec,
                          csc_place place);

@@ -608,7 +608,7 @@ fail_waits(cascade_engine *engine, csc_run *run, const csc_exec *exec)
         csc_post *post = NULL;
 
         if (wait == NULL || wait->status != CASCADE_EXECUTION_RUNNING ||
-            !csc_view_is_wait(wait) || wait->dispatched)
+            !csc_view_is_wait(wait) || wait->stage == CSC_STAGE_DISPATCHED)
             continue;
         post = csc_op_create(CSC_POST_FAIL, wait->function_id);
         if (post == NULL)
@@ -628,7 +628,7 @@ withdraw(cascade_engine *engine, csc_run *run, csc_exec *exec)
 {
     if (exec->call != NULL)
         take_away(engine, exec->call);
-    else if (exec->ready_list != NULL)
+    else if (exec->turn != CSC_TURN_NONE)
         csc_drop_unready(engine, exec);
     else
         csc_due_queue_dispatch(&run->state, exec);
@@ -664,7 +664,8 @@ look_at(cascade_engine *engine, csc_run *run, csc_exec *exec)
         return CASCADE_OK;
     }
     csc_due_pass_limit(&run->state, exec);
-    if (exec->call == NULL && exec->dispatched && exec->ready_list == NULL)
+    if (exec->call == NULL && exec->stage == CSC_STAGE_DISPATCHED &&
+        exec->turn == CSC_TURN_NONE)
         return CASCADE_OK; /* a post or a transaction is under way */
     return fail_one(engine, run, exec, start);
 }

@@ -72,7 +72,7 @@ assert_takes(csc_state *state, int64_t now_ms, const char *wanted)
         snprintf(one, sizeof(one), "%s%d", text[0] != '\0' ? "," : "",
                  exec->function_id);
         strcat(text, one);
-        assert_true(exec->dispatched);
+        assert_true(exec->stage == CSC_STAGE_DISPATCHED);
     }
     assert_string_equal(text, wanted);
 }
@@ -324,7 +324,7 @@ a_heartbeat_changes_nothing_but_progress(void **unused)
     apply(s, 0, RUNNING,
           "{\"steps\":{\"x#0\":1},\"attempts\":2,\"progress\":[7]}");
     assert_string_equal(csc_view_find(s, 0)->progress, "[7]");
-    assert_true(csc_view_find(s, 0)->dispatched);
+    assert_true(csc_view_find(s, 0)->stage == CSC_STAGE_DISPATCHED);
     assert_takes(s, 0, "");
     apply(s, 0, RUNNING,
           "{\"steps\":{\"x#0\":2},\"attempts\":2,\"progress\":[7]}");
