@@ -160,6 +160,7 @@ apply_change(csc_run *run, const cascade_change *change)
 {
     cascade_err err = CASCADE_OK;
 
+    csc_assert(csc_uuid_equal(&run->state.id, &change->cascade.id));
     if (leaves(change) && run->active > 0)
         csc_state_keep_all(&run->state);
     err = csc_build_apply(&run->state, change);
@@ -170,7 +171,7 @@ apply_change(csc_run *run, const cascade_change *change)
 static void
 go_on(cascade_engine *engine, csc_run *run, bool reset)
 {
-    csc_assert(run->extent == CSC_EXTENT_WHOLE);
+    csc_assert(csc_run_is_held(run) && run->extent == CSC_EXTENT_WHOLE);
     if (reset && engine->reloads.suspect == run) {
         engine->reloads.suspect = NULL;
         csc_wakeup_house_locked(engine);
@@ -202,6 +203,7 @@ apply_run(csc_lane *lane, csc_item *item, csc_waiter **woken)
     cascade_err err = CASCADE_OK;
 
     csc_assert(csc_run_is_sound(run));
+    csc_assert(item->first < lane->change_room);
     csc_run_end_commit(run);
     run->has_waited = true;
     csc_pace_make_up_locked(run);
@@ -230,6 +232,7 @@ apply_run(csc_lane *lane, csc_item *item, csc_waiter **woken)
         csc_room_count(engine, run);
         go_on(engine, run, change->run_action == CASCADE_RUN_RESET);
     }
+    csc_assert(csc_run_is_sound(run));
     csc_run_unref(run);
 }
 
@@ -262,6 +265,7 @@ adopt(cascade_engine *engine, const cascade_change *change)
     if (!engine->incarnation.attached ||
         !csc_uuid_equal(&change->run.engine_id, &engine->incarnation.id))
         return;
+    csc_assert(csc_map_get(&engine->runs, &change->cascade.id) == NULL);
     csc_mailbox_born(engine);
     if (hold_born(engine, change) != CASCADE_OK)
         csc_reload_add(engine, &reload);
@@ -273,6 +277,7 @@ apply_start(csc_lane *lane, csc_item *item)
     cascade_engine *engine = lane->engine;
     csc_start *start = item->start;
 
+    csc_assert(start->count == item->count && !start->done);
     for (size_t i = 0; i < start->count; i++) {
         start->existed[i] = lane->existed[item->first + i];
         if (!start->existed[i])
@@ -284,6 +289,7 @@ apply_start(csc_lane *lane, csc_item *item)
 void
 csc_apply_go_on_locked(csc_lane *lane, size_t decided)
 {
+    csc_assert(decided > 0 && decided <= lane->item_count - lane->from);
     lane->from += decided;
     lane->slice = lane->item_count - lane->from;
     if (lane->slice > csc_pace_items_max(lane))
@@ -295,6 +301,7 @@ csc_apply_go_on_locked(csc_lane *lane, size_t decided)
 void
 csc_apply_end_batch_locked(csc_lane *lane)
 {
+    csc_assert(csc_lane_queue_is_busy_locked(lane));
     lane->item_count = 0;
     lane->state = CSC_LANE_IDLE;
     lane->tried = false;

@@ -36,6 +36,7 @@ fill_random(void *context, void *bytes, size_t len)
     csc_lane *lane = context;
     const cascade_random *source = &lane->engine->store->random;
 
+    csc_assert(lane->random_left <= sizeof(lane->random));
     if (len > sizeof(lane->random)) {
         source->fill(source->context, bytes, len);
         return;
@@ -54,6 +55,7 @@ fill_random(void *context, void *bytes, size_t len)
 static void
 copy_start(csc_lane *lane, const csc_item *item)
 {
+    csc_assert(item->run == NULL && item->count == item->start->count);
     for (size_t i = 0; i < item->count; i++) {
         cascade_change *change = &lane->changes[item->first + i];
 
@@ -81,6 +83,8 @@ seal_item(csc_lane *lane, csc_item *item)
 {
     cascade_err err = CASCADE_OK;
 
+    csc_assert(item->count > 0 &&
+               item->first + item->count <= lane->change_room);
     for (size_t i = 0; i < item->count && err == CASCADE_OK; i++)
         err = csc_sealing_make(lane->engine->store, item->run, &lane->arena,
                                &lane->changes[item->first + i]);
@@ -102,6 +106,7 @@ build_item(csc_lane *lane, csc_item *item, int64_t now_ms,
                          .find_context = engine};
     size_t bytes_max = engine->options.batch_bytes_max;
 
+    csc_assert((item->run == NULL) != (item->start == NULL));
     env.slice_bytes = csc_pace_slice_bytes(lane);
     if (bytes_max < env.slice_bytes)
         env.slice_bytes = bytes_max;
@@ -109,7 +114,7 @@ build_item(csc_lane *lane, csc_item *item, int64_t now_ms,
         copy_start(lane, item);
         return seal_item(lane, item);
     }
-    csc_assert(item->run != NULL);
+    csc_assert(csc_run_is_committing(item->run) && item->posts != NULL);
     env.plan = item->run->plan;
     env.unread = item->run->extent == CSC_EXTENT_UNREAD;
     env.deletes = item->run->deletes;
@@ -141,6 +146,7 @@ grow_changes(csc_lane *lane, size_t count)
         return csc_fail_memory();
     lane->existed = existed;
     lane->change_room = room;
+    csc_assert(count <= lane->change_room);
     return CASCADE_OK;
 }
 
@@ -167,6 +173,7 @@ csc_batch_build(csc_lane *lane)
     size_t count = 0;
     cascade_err err = CASCADE_OK;
 
+    csc_assert(lane->state == CSC_LANE_FILLED);
     csc_arena_clear(&lane->arena);
     qsort(lane->items, lane->item_count, sizeof(csc_item), compare_items);
     for (size_t i = 0; i < lane->item_count; i++) {
@@ -174,6 +181,8 @@ csc_batch_build(csc_lane *lane)
             lane->items[i].count =
                 1 + csc_child_birth_count(&lane->items[i].run->state,
                                           lane->items[i].posts);
+        csc_assert(i == 0 ||
+                   compare_items(&lane->items[i - 1], &lane->items[i]) <= 0);
         lane->items[i].first = count;
         count += lane->items[i].count;
     }
@@ -192,6 +201,7 @@ void
 csc_batch_begin_locked(csc_lane *lane)
 {
     csc_assert(lane->state == CSC_LANE_IDLE);
+    csc_assert(lane->item_count <= lane->item_room);
     if (lane->item_count > 0)
         lane->state = CSC_LANE_FILLED;
     lane->from = 0;

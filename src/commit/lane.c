@@ -147,6 +147,8 @@ take_run(csc_lane *lane, csc_item *item, size_t room)
     size_t bytes = last != NULL ? csc_op_bytes(last) : 0;
     size_t count = 1;
 
+    csc_assert(run->commit == CSC_COMMIT_QUEUED);
+    csc_assert(last != NULL || csc_run_is_gone(run));
     lane->first_dirty = run->dirty_next;
     if (lane->first_dirty == NULL)
         lane->last_dirty = NULL;
@@ -179,6 +181,7 @@ answer_existing(csc_lane *lane, csc_start *start)
     if (csc_map_get(&engine->runs, &start->changes[0].cascade.id) == NULL)
         return false;
     csc_lane_queue_take_start_locked(lane, &item);
+    csc_assert(item.start == start);
     start->existed[0] = true;
     csc_start_request_done_locked(engine, start, CASCADE_OK);
     return true;
@@ -193,6 +196,7 @@ join_held(csc_lane *lane, csc_start *start)
     if (!csc_blocked_join(lane->engine->store, start))
         return false;
     csc_lane_queue_take_start_locked(lane, &item);
+    csc_assert(item.start == start);
     csc_start_request_done_locked(lane->engine, start, CASCADE_ERR_AGAIN);
     return true;
 }
@@ -259,6 +263,7 @@ collect_runs(csc_lane *lane, size_t bytes)
         csc_item *item = &lane->items[lane->item_count];
         bool alone = lane->first_dirty->slow > 0;
 
+        csc_assert(lane->item_count < lane->item_room);
         if (alone && lane->item_count > 0)
             break;
         bytes += take_run(lane, item, bytes_max - bytes);
@@ -282,6 +287,7 @@ collect_starts(csc_lane *lane, size_t bytes, size_t items_max)
            has_room(lane, bytes)) {
         csc_item *item = &lane->items[lane->item_count];
 
+        csc_assert(lane->item_count < lane->item_room);
         if (answer_existing(lane, lane->first_start) ||
             join_held(lane, lane->first_start))
             continue;
@@ -305,6 +311,7 @@ collect_locked(csc_lane *lane)
     size_t items_max = lane->engine->options.batch_cascades_max;
     size_t bytes = 0;
 
+    csc_assert(lane->item_count == 0 && !lane->native);
     if (lane->starts_first)
         bytes = collect_starts(lane, bytes, (items_max + 1) / 2);
     lane->starts_first = !lane->starts_first;
@@ -333,6 +340,8 @@ commit_slice(csc_lane *lane)
                            .changes = &lane->changes[first->first]};
 
     batch.change_count = last->first + last->count - first->first;
+    csc_assert(lane->state == CSC_LANE_BUILT && first <= last);
+    csc_assert(batch.change_count <= lane->change_room - first->first);
     return csc_move_commit(engine->store, &batch, &lane->existed[first->first]);
 }
 
@@ -341,6 +350,7 @@ commit_slice(csc_lane *lane)
 static bool
 find_unbuilt(csc_lane *lane)
 {
+    csc_assert(lane->from + lane->slice <= lane->item_count);
     for (size_t i = lane->from; i < lane->from + lane->slice; i++) {
         if (lane->items[i].err == CASCADE_OK)
             continue;
@@ -353,6 +363,7 @@ find_unbuilt(csc_lane *lane)
 static bool
 has_starts(const csc_lane *lane)
 {
+    csc_assert(lane->from + lane->slice <= lane->item_count);
     for (size_t i = lane->from; i < lane->from + lane->slice; i++)
         if (lane->items[i].start != NULL)
             return true;
@@ -369,6 +380,7 @@ take_starts_out_locked(csc_lane *lane)
     size_t kept = 0;
     size_t slice = 0;
 
+    csc_assert(to <= lane->item_count);
     for (size_t i = lane->from; i < lane->item_count; i++) {
         if (i < to && lane->items[i].start != NULL) {
             csc_outcome_part_with_locked(lane, lane->items[i].start);
@@ -377,6 +389,7 @@ take_starts_out_locked(csc_lane *lane)
         slice += i < to;
         lane->items[kept++] = lane->items[i];
     }
+    csc_assert(slice <= kept && kept <= count);
     lane->item_count = kept;
     lane->from = 0;
     lane->slice = slice > 0 ? slice : kept;
@@ -481,6 +494,7 @@ settle_first(csc_lane *lane)
 {
     bool slow = lane->slow;
 
+    csc_assert(lane->state == CSC_LANE_SETTLING);
     (void)settle_number(lane);
     if (lane->state != CSC_LANE_BUILT)
         return;
@@ -506,6 +520,7 @@ attempt(csc_lane *lane)
     cascade_err err =
         lane->state == CSC_LANE_FILLED ? csc_batch_build(lane) : CASCADE_OK;
 
+    csc_assert(lane->in_round && csc_lane_queue_is_busy_locked(lane));
     if (err != CASCADE_OK) {
         csc_outcome_try_later(lane, err);
         return;
@@ -563,6 +578,7 @@ go_round(csc_lane *lane, bool tell)
 
     csc_vital_sign(&lane->vital);
     pthread_mutex_lock(&engine->mutex);
+    csc_assert(lane->in_round);
     busy = begin_round_locked(lane);
     rescuing = lane->state == CSC_LANE_RESCUE;
     pthread_mutex_unlock(&engine->mutex);
@@ -574,7 +590,7 @@ go_round(csc_lane *lane, bool tell)
         attempt(lane);
     csc_vital_sign(&lane->vital);
     pthread_mutex_lock(&engine->mutex);
-    csc_assert(csc_lane_queue_is_sound_locked(lane));
+    csc_assert(lane->in_round && csc_lane_queue_is_sound_locked(lane));
     lane->in_round = false;
     csc_txn_slot_ended_locked(lane);
     csc_backlog_let_begin(engine);

@@ -132,6 +132,7 @@ csc_node_txn_begin(cascade_engine *engine, csc_lane *lane, csc_call *call)
                     "node %s: its transaction was not begun: %s", def->name,
                     cascade_errmsg());
     pthread_mutex_lock(&engine->mutex);
+    csc_assert(lane->taken && !csc_lane_queue_is_busy_locked(lane));
     lane->begun = err;
     lane->open = err == CASCADE_OK;
     lane->guest_used = false;
@@ -172,6 +173,8 @@ csc_node_txn_keep_locked(csc_lane *lane, csc_post *post)
         csc_txn_slot_let_go_locked(lane->engine, lane);
         return false;
     }
+    csc_assert(lane->taken && lane->item_count == 0);
+    csc_assert(run->commit == CSC_COMMIT_NONE);
     run->native = NULL;
     run->commit = CSC_COMMIT_BEGUN;
     run->receives = lane->engine->mailbox.receives;
@@ -277,6 +280,7 @@ apply(csc_lane *lane)
     cascade_engine *engine = lane->engine;
 
     pthread_mutex_lock(&engine->mutex);
+    csc_assert(!lane->open);
     engine->stats.transactions++;
     pthread_mutex_unlock(&engine->mutex);
     csc_apply_batch(lane);
@@ -309,6 +313,7 @@ csc_node_txn_settle(csc_lane *lane)
     cascade_err err = CASCADE_OK;
 
     csc_vital_sign(&lane->vital);
+    csc_assert(lane->in_round && lane->item_count == 1 && !lane->open);
     err = csc_move_settle(engine->store, &engine->incarnation.id, lane->index,
                           lane->number + 1, &committed);
 
@@ -332,6 +337,7 @@ finish(csc_lane *lane)
                            .changes = lane->changes,
                            .change_count = lane->items[0].count};
 
+    csc_assert(lane->open && lane->keeps);
     lane->open = false;
     return csc_move_finish(engine->store, &lane->transaction, &batch,
                            lane->existed);
@@ -411,6 +417,7 @@ csc_node_txn_end(csc_lane *lane)
         csc_node_txn_settle(lane);
     pthread_mutex_lock(&engine->mutex);
     csc_assert(csc_lane_queue_is_sound_locked(lane));
+    csc_assert(lane->native && lane->taken && !lane->open);
     lane->taken = false;
     lane->in_round = false;
     pthread_cond_broadcast(&engine->wakeup.quiet_cond);

@@ -45,6 +45,7 @@ void
 csc_outcome_set_backoff_locked(csc_lane *lane)
 {
     lane->backoff_ms = csc_outcome_backoff_ms(lane->backoff_ms);
+    csc_assert(lane->backoff_ms > 0 && lane->backoff_ms <= BACKOFF_MAX_MS);
     lane->retry_at_ns =
         csc_clock_now_ns(lane->engine) + lane->backoff_ms * CSC_MS_NS;
 }
@@ -63,6 +64,8 @@ csc_outcome_put_back_locked(csc_lane *lane, csc_item *item)
     csc_run *run = item->run;
     csc_post *last = item->posts;
 
+    csc_assert(!lane->native && !csc_run_is_gone(run));
+    csc_assert(run->lane == lane->index);
     while (last->next != NULL)
         last = last->next;
     last->next = run->first_post;
@@ -126,6 +129,7 @@ csc_outcome_refuse(csc_lane *lane, cascade_err err)
                 cascade_uuid_format(csc_batch_item_id(item), id),
                 cascade_errmsg());
     pthread_mutex_lock(&engine->mutex);
+    csc_assert(lane->from < lane->item_count);
     engine->stats.refusals++;
     if (item->start != NULL)
         csc_start_request_done_locked(engine, item->start, err);
@@ -143,6 +147,8 @@ csc_outcome_abandon_locked(csc_lane *lane)
 {
     size_t kept = 0;
 
+    csc_assert(csc_lane_queue_is_owned_locked(lane));
+    csc_assert(lane->from <= lane->item_count);
     for (size_t i = lane->from; i < lane->item_count; i++) {
         csc_item *item = &lane->items[i];
 
@@ -190,6 +196,7 @@ csc_outcome_rescue_locked(csc_lane *lane)
     cascade_err err = csc_sealing_submit(engine->store, &submission);
 
     pthread_mutex_lock(&engine->mutex);
+    csc_assert(lane->state == CSC_LANE_RESCUE && !start->done);
     if (err == CASCADE_ERR_LOST)
         (void)snprintf(lane->trouble, sizeof(lane->trouble), "%s",
                        cascade_errmsg());
@@ -218,6 +225,7 @@ csc_outcome_try_later(csc_lane *lane, cascade_err err)
                 "lane %u: batch of %zu not committed, trying again: %s",
                 (unsigned)lane->index, lane->slice, cascade_errmsg());
     pthread_mutex_lock(&lane->engine->mutex);
+    csc_assert(lane->in_round && csc_lane_queue_is_owned_locked(lane));
     (void)snprintf(lane->trouble, sizeof(lane->trouble), "%s",
                    cascade_errmsg());
     lane->tried = lane->tried || err == CASCADE_ERR_UNAVAILABLE;

@@ -41,6 +41,7 @@
 
 #include "base/clock.h"
 #include "base/data/pace.h"
+#include "base/error.h"
 #include "cascade/cascade.h"
 #include "change/build/build.h"
 #include "change/message_list.h"
@@ -90,6 +91,7 @@ widen(size_t limit, size_t most)
 {
     if (limit == 0)
         return 0;
+    csc_assert(limit <= SIZE_MAX / 2);
     limit += limit / 8 + 1;
     return limit <= most ? limit : 0;
 }
@@ -123,6 +125,7 @@ slices(const csc_post *post)
 static bool
 has_slice(const csc_lane *lane)
 {
+    csc_assert(lane->from + lane->slice <= lane->item_count);
     for (size_t i = lane->from; i < lane->from + lane->slice; i++)
         for (const csc_post *p = lane->items[i].posts; p != NULL; p = p->next)
             if (slices(p))
@@ -136,6 +139,7 @@ static const csc_pace_bounds slice_bounds = {SLICE_MIN_BYTES, CSC_SLICE_BYTES};
 static int64_t
 average(int64_t average_ns, int64_t took_ns, int64_t part)
 {
+    csc_assert(average_ns >= 0 && part > 0);
     if (average_ns == 0)
         return took_ns;
     if (took_ns > OUTLIER * average_ns)
@@ -196,6 +200,7 @@ pause_ms(const csc_lane *lane, const csc_run *run)
     unsigned doubled = PAUSE_DOUBLED + run->slow - ALONE_TRIES;
     int64_t ms = lane->took_ns / CSC_MS_NS + 1;
 
+    csc_assert(run->slow >= ALONE_TRIES);
     while (doubled-- > 0 && ms < PAUSE_MAX_MS)
         ms = ms * 2 < PAUSE_MAX_MS ? ms * 2 : PAUSE_MAX_MS;
     return ms < PAUSE_MAX_MS ? ms : PAUSE_MAX_MS;
