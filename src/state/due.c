@@ -15,6 +15,7 @@
 #include "state/state.h"
 
 #include "base/data/tree.h"
+#include "base/error.h"
 #include "cascade/cascade.h"
 #include "state/internal.h"
 
@@ -94,6 +95,7 @@ csc_due_enter_overdue(csc_state *state, csc_exec *exec)
 {
     if (exec->external == NULL || csc_due_queue_time(exec) == CASCADE_TIME_NONE)
         return;
+    csc_assert(exec->stage == CSC_STAGE_QUEUED);
     exec->external->exec = exec;
     csc_tree_put(&state->overdue, &exec->external->as_overdue, order_overdue,
                  NULL);

@@ -40,6 +40,7 @@ goes_before(const csc_exec *a, const csc_exec *b)
 static void
 place(csc_state *state, size_t at, csc_exec *exec)
 {
+    csc_assert(at < state->queue_count && exec->stage == CSC_STAGE_QUEUED);
     state->queue[at] = exec;
     exec->queued_at = at + 1;
 }

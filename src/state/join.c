@@ -86,9 +86,11 @@ judge(csc_state *state, csc_exec *exec)
     csc_verdict verdict =
         csc_join_judge(join, exec->after.count, join->good, join->bad);
 
+    csc_assert(join->good + join->bad + join->late <= exec->after.count);
     if (exec->status != CASCADE_EXECUTION_RUNNING || verdict == join->verdict)
         return CASCADE_OK;
     csc_due_queue_dequeue(state, exec);
+    csc_assert(join->verdict != CSC_VERDICT_PENDING || exec->blocked > 0);
     if (join->verdict == CSC_VERDICT_PENDING)
         exec->blocked--;
     if (verdict == CSC_VERDICT_PENDING)
@@ -128,6 +130,7 @@ add_ids(csc_ids *to, const csc_ids *from)
     }
     memmove(&to->items[a], &to->items[at], kept * sizeof(*to->items));
     to->count = a + kept;
+    csc_assert(to->count <= to->room);
     return CASCADE_OK;
 }
 
@@ -187,6 +190,7 @@ count_slot(csc_join *join, const csc_join_slot *slot, bool up)
         count = &join->late;
     else if (slot->bad)
         count = &join->bad;
+    csc_assert(up || *count > 0);
     *count = up ? *count + 1 : *count - 1;
 }
 
@@ -245,6 +249,7 @@ let_go(csc_state *state, const csc_exec *waiter, int32_t function_id)
 
     if (exec == NULL || exec->holders == 0)
         return CASCADE_OK;
+    csc_assert(exec->wanted <= exec->holders);
     exec->holders--;
     if (may_ask(state, waiter, exec))
         exec->wanted--;
@@ -348,6 +353,7 @@ make_join(csc_state *state, csc_exec *exec, const csc_record *record)
 
     if (join == NULL)
         return csc_fail_memory();
+    csc_assert(exec->join == NULL && exec->after.count > 0);
     exec->join = join;
     if (exec->part == CSC_PART_NONE) {
         join->first = (uint32_t)record->first;

@@ -191,6 +191,8 @@ keep_unread(csc_state *state, const cascade_execution_row *row, char *payload)
     csc_tree_put(&state->signals, &signal->by_id, order_signals, NULL);
     csc_tree_put(&state->signals_by_name, &signal->by_name, order_names, NULL);
     state->signal_bytes += bytes_of(signal);
+    csc_assert(csc_tree_count(&state->signals) ==
+               csc_tree_count(&state->signals_by_name));
     return CASCADE_OK;
 }
 
@@ -249,6 +251,7 @@ csc_signals_take_signal(csc_state *state, csc_exec *await, int32_t signal)
         return add_taking(state, await->function_id, signal);
     csc_tree_take(&state->signals, &found->by_id, order_signals, NULL);
     csc_tree_take(&state->signals_by_name, &found->by_name, order_names, NULL);
+    csc_assert(state->signal_bytes >= bytes_of(found));
     state->signal_bytes -= bytes_of(found);
     give(await, found->payload);
     found->payload = NULL;

@@ -114,6 +114,7 @@ free_kept(csc_state *state)
 void
 csc_state_hold(csc_state *state, csc_exec *exec)
 {
+    csc_assert(!exec->held && exec->stage == CSC_STAGE_DISPATCHED);
     exec->held = true;
     state->held++;
 }
@@ -123,6 +124,7 @@ csc_state_release(csc_state *state, csc_exec *exec)
 {
     int64_t before = csc_mem_tally();
 
+    csc_assert(exec->held && state->held > 0);
     exec->held = false;
     state->held--;
     if (state->held == 0)
@@ -234,6 +236,8 @@ csc_state_add_id(csc_ids *ids, int32_t id)
             (ids->count - at) * sizeof(id));
     ids->items[at] = id;
     ids->count++;
+    csc_assert(at == 0 || ids->items[at - 1] < id);
+    csc_assert(at + 1 == ids->count || id < ids->items[at + 1]);
     return CASCADE_OK;
 }
 
@@ -244,6 +248,7 @@ csc_state_add_id(csc_ids *ids, int32_t id)
 static cascade_err
 block_parent(csc_state *state, csc_exec *parent, csc_exec *wait)
 {
+    csc_assert(csc_view_is_wait(wait) && wait->parent == parent->function_id);
     csc_due_queue_rest(state, parent);
     csc_due_limit_again(state, parent);
     parent->blocked++;
@@ -413,6 +418,7 @@ set_external(csc_state *state, csc_exec *exec, const csc_record *record)
     csc_external *external = NULL;
 
     csc_index_leave(state, exec);
+    csc_assert(exec->external == NULL || state->externals > 0);
     if (exec->external != NULL)
         state->externals--;
     free_external(exec);
@@ -502,11 +508,14 @@ note_ended(csc_state *state, csc_exec *exec, const cascade_execution_row *row,
 static void
 count_running(csc_state *state, const csc_exec *exec, int more)
 {
+    csc_assert(more > 0 || state->running > 0);
     state->running += (size_t)more;
     if (exec->part == CSC_PART_AWAIT || exec->part == CSC_PART_GATHER)
         state->awaiting += (size_t)more;
     if (exec->part == CSC_PART_CHILD)
         state->children += (size_t)more;
+    csc_assert(state->children <= state->running &&
+               state->awaiting <= state->running);
 }
 
 static bool
@@ -606,6 +615,8 @@ update_exec(csc_state *state, csc_exec *exec, const cascade_execution_row *row,
 {
     cascade_err err = CASCADE_OK;
 
+    csc_assert(exec->status == CASCADE_EXECUTION_RUNNING);
+    csc_assert(csc_due_queue_is_sound(state, exec));
     if (is_beat(exec, row, record)) {
         set_marks(exec, record);
         return set_span(&exec->progress, record->progress);
@@ -700,6 +711,9 @@ insert_slot(csc_state *state, csc_exec *exec)
             (state->exec_count - at) * sizeof(csc_slot));
     state->execs[at] = (csc_slot){exec->function_id, exec};
     state->exec_count++;
+    csc_assert(at == 0 ||
+               state->execs[at - 1].function_id <= exec->function_id);
+    csc_assert(state->exec_count <= state->exec_room);
     return CASCADE_OK;
 }
 
@@ -829,6 +843,7 @@ drop_exec(csc_state *state, int32_t function_id)
         return;
     if (function_id == 0 && state->first_node == NULL)
         state->first_node = slot->exec->name;
+    csc_assert(slot->exec->stage == CSC_STAGE_RESTING);
     leave(state, slot->exec);
     free_or_keep(state, slot->exec);
     slot->exec = NULL;
@@ -874,6 +889,7 @@ compact(csc_state *state)
     for (size_t i = 0; i < state->exec_count; i++)
         if (state->execs[i].exec != NULL)
             state->execs[kept++] = state->execs[i];
+    csc_assert(kept == state->exec_count - state->exec_freed);
     state->exec_count = kept;
     state->exec_freed = 0;
 }
@@ -881,6 +897,8 @@ compact(csc_state *state)
 static void
 settle_one(csc_state *state, csc_exec *exec)
 {
+    csc_assert(exec->status != CASCADE_EXECUTION_RUNNING);
+    csc_assert(exec->stage == CSC_STAGE_RESTING);
     for (size_t p = 0; p < exec->parts.count; p++)
         drop_part(state, exec->parts.items[p]);
     exec->parts.count = 0;
@@ -915,6 +933,7 @@ csc_state_settle_some(csc_state *state, size_t max)
     int64_t before = csc_mem_tally();
     size_t end = state->ended.count;
 
+    csc_assert(state->settled <= end);
     if (end - state->settled > max)
         end = state->settled + max;
     for (; state->settled < end; state->settled++) {

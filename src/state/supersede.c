@@ -131,6 +131,7 @@ add_heir(csc_course *course, const cascade_execution_row *row, int32_t resumes)
                           .origin = csc_supersede_origin(course, resumes),
                           .receipt = receipt};
     course->heir_count++;
+    csc_assert(course->heirs[course->heir_count - 1].origin <= resumes);
     return CASCADE_OK;
 }
 
@@ -264,6 +265,7 @@ next_heir(const csc_course *course, int32_t id)
         const csc_course_heir *heir =
             &course->heirs[course->heirs_by_old[middle]];
 
+        csc_assert(heir < course->heirs + course->heir_count);
         if (heir->resumes == id)
             return heir;
         if (heir->resumes > id)
@@ -280,6 +282,7 @@ csc_supersede_heir_of(const csc_course *course, int32_t function_id)
     const csc_course_heir *heir = next_heir(course, function_id);
 
     while (heir != NULL) {
+        csc_assert(heir->id > function_id); /* so this ends */
         function_id = heir->id;
         heir = next_heir(course, function_id);
     }

@@ -5,6 +5,7 @@
  */
 #include "state/state.h"
 
+#include "base/error.h"
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +25,7 @@ csc_view_place(const csc_state *state, int64_t function_id)
 bool
 csc_view_has_only_children(const csc_state *state)
 {
+    csc_assert(state->children <= state->running);
     return state->children > 0 && state->running == state->children;
 }
 

@@ -5,6 +5,7 @@
  */
 #include "held/lane/blocked.h"
 
+#include "base/error.h"
 #include "cascade/cascade.h"
 #include "held/lane/start_request.h"
 #include "store/store.h"
@@ -12,6 +13,7 @@
 void
 csc_blocked_append(csc_store_held *held, csc_start *start)
 {
+    csc_assert((held->first == NULL) == (held->last == NULL));
     start->held_next = NULL;
     if (held->last != NULL)
         held->last->held_next = start;

@@ -33,6 +33,7 @@ csc_lane_queue_wake_locked(csc_lane *lane)
 static void
 append(csc_run **first, csc_run **last, csc_run *run)
 {
+    csc_assert((*first == NULL) == (*last == NULL));
     run->dirty_next = NULL;
     if (*last != NULL)
         (*last)->dirty_next = run;
@@ -47,6 +48,7 @@ csc_lane_queue_let_slice_in_locked(csc_lane *lane)
 {
     csc_run *run = lane->first_slicing;
 
+    csc_assert(run->commit == CSC_COMMIT_QUEUED);
     lane->first_slicing = run->dirty_next;
     if (lane->first_slicing == NULL)
         lane->last_slicing = NULL;
@@ -120,6 +122,7 @@ is_slice(const csc_post *post)
 void
 csc_lane_queue_add_run_locked(csc_lane *lane, csc_run *run)
 {
+    csc_assert(!lane->native && run->lane == lane->index);
     if (run->commit == CSC_COMMIT_QUEUED)
         return;
     csc_assert(run->commit == CSC_COMMIT_NONE);
@@ -138,6 +141,7 @@ csc_lane_queue_add_run_locked(csc_lane *lane, csc_run *run)
 void
 csc_lane_queue_add_start_locked(csc_lane *lane, csc_start *start)
 {
+    csc_assert(!start->queued && !start->done && !lane->native);
     start->next = NULL;
     start->queued = true;
     start->refs++;
@@ -179,6 +183,7 @@ csc_lane_queue_take_start_locked(csc_lane *lane, csc_item *item)
     lane->first_start = start->next;
     if (lane->first_start == NULL)
         lane->last_start = NULL;
+    csc_assert(start->queued && start->count > 0);
     start->queued = false;
     *item = (csc_item){.start = start, .count = start->count};
 }

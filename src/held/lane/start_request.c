@@ -5,6 +5,7 @@
 #include "held/lane/start_request.h"
 
 #include "base/data/arena.h"
+#include "base/error.h"
 #include "base/lock.h"
 #include "base/mem.h"
 #include "base/uuid.h"
@@ -30,6 +31,8 @@ csc_start_request_done_locked(cascade_engine *engine, csc_start *start,
 {
     bool full = csc_room_for_claims(engine) == 0;
 
+    csc_assert(!start->done && !start->queued);
+    csc_assert(engine->room.births >= start->count);
     engine->room.births -= start->count;
     if (engine->mailbox.claim_more || full) /* what was not born leaves room */
         csc_wakeup_house_locked(engine);

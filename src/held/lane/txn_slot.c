@@ -263,6 +263,7 @@ csc_txn_slot_take_locked(cascade_engine *engine, csc_exec *exec,
         csc_txn_slot_resume_locked(engine);
         return exec->turn == CSC_TURN_NONE;
     }
+    csc_assert(is_free(lane) && lane->native && run->native == lane);
     lane->taken = true;
     lane->run = run;
     lane->exec = exec;
@@ -290,6 +291,7 @@ resume_one(cascade_engine *engine, csc_exec *exec)
 {
     csc_run *run = exec->run;
 
+    csc_assert(exec->turn == CSC_TURN_ASIDE);
     csc_ready_queue_take_out(engine, exec);
     if (is_busy(engine, run)) {
         csc_ready_queue_set_aside(engine, &run->waiting, exec, true);
@@ -375,6 +377,7 @@ csc_txn_slot_give_turn_locked(cascade_engine *engine, csc_run *run)
         !is_idle(engine) || !csc_backlog_may_begin(engine) ||
         find_free(engine) == NULL)
         return false;
+    csc_assert(run->native == NULL && run->commit == CSC_COMMIT_NONE);
     engine->txn.turn = run;
     csc_ready_queue_take_out(engine, exec);
     csc_ready_queue_add(engine, exec, CSC_PLACE_NEXT);

@@ -6,6 +6,7 @@
  */
 #include "held/room/mailbox.h"
 
+#include "base/error.h"
 #include "base/uuid.h"
 #include "cascade/cascade.h"
 #include "held/clock.h"
@@ -58,6 +59,7 @@ csc_mailbox_forget(csc_run *run)
 {
     if (run->in_hand_at == NULL)
         return;
+    csc_assert(*run->in_hand_at == run);
     *run->in_hand_at = run->in_hand_next;
     if (run->in_hand_next != NULL)
         run->in_hand_next->in_hand_at = run->in_hand_at;
@@ -78,6 +80,7 @@ csc_mailbox_ids(const cascade_engine *engine, cascade_uuid *ids, size_t max)
 void
 csc_mailbox_done(cascade_engine *engine, csc_run *run)
 {
+    csc_assert(run->receiving);
     csc_mailbox_forget(run);
     run->receiving = false;
     run->receipt = ++engine->mailbox.receipts;

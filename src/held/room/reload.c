@@ -50,6 +50,7 @@ csc_reload_add(cascade_engine *engine, const csc_reload *reload)
         csc_drop_lose(engine, CASCADE_ERR_NO_MEMORY);
         return;
     }
+    csc_assert(engine->reloads.spare_count > 0 && *engine->reloads.end == NULL);
     engine->reloads.spares = copy->next;
     engine->reloads.spare_count--;
     *copy = *reload;
@@ -73,6 +74,7 @@ csc_reload_take(cascade_engine *engine, csc_reload **at)
     *at = record->next;
     if (record->next == NULL)
         engine->reloads.end = at;
+    csc_assert(engine->room.large_waiting >= (size_t)record->large);
     engine->room.large_waiting -= record->large;
     spare(engine, record);
     return taken;

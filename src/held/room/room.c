@@ -53,6 +53,7 @@
 #include "held/room/room.h"
 
 #include "base/clock.h"
+#include "base/error.h"
 #include "cascade/cascade.h"
 #include "held/clock.h"
 #include "held/engine_state.h"
@@ -85,8 +86,11 @@ take_out(cascade_engine *engine, csc_run *run)
     if (run->counted == 0)
         return;
     if (run->large) {
+        csc_assert(engine->room.large_bytes >= run->counted);
         engine->room.large_bytes -= run->counted;
     } else {
+        csc_assert(engine->room.small_bytes >= run->counted &&
+                   engine->room.small_count > 0);
         engine->room.small_bytes -= run->counted;
         engine->room.small_count--;
     }
@@ -96,6 +100,7 @@ take_out(cascade_engine *engine, csc_run *run)
 static void
 put_in(cascade_engine *engine, csc_run *run, size_t bytes)
 {
+    csc_assert(run->counted == 0);
     run->counted = bytes;
     run->large = bytes > share(engine);
     if (run->large) {

@@ -83,13 +83,16 @@ csc_drop_let_go(cascade_engine *engine, csc_run *run)
     run->active--;
     if (run->active > 0 || run->life != CSC_RUN_EXPELLED)
         return;
+    csc_assert(engine->reloads.in_hand > 0);
     run->life = CSC_RUN_GONE;
     engine->reloads.in_hand--;
     if (!engine->incarnation.attached ||
         !csc_uuid_equal(&run->expelled_by, &engine->incarnation.id))
         return;
-    if (csc_suspect_is_one(engine, &run->reload.claimed))
+    if (csc_suspect_is_one(engine, &run->reload.claimed)) {
+        csc_assert(engine->reloads.suspects_out > 0);
         engine->reloads.suspects_out--;
+    }
     csc_reload_add(engine, &run->reload);
 }
 

@@ -122,6 +122,8 @@ round_of(cascade_engine *engine, const csc_run *run, const csc_ready *list)
 static void
 leave(csc_round *round, csc_ready *list)
 {
+    csc_assert(list->before != NULL ? list->before->next == list
+                                    : round->first == list);
     if (list->before != NULL)
         list->before->next = list->next;
     else

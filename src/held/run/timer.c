@@ -14,6 +14,7 @@
 static void
 place_timer(cascade_engine *engine, size_t at, csc_run *run)
 {
+    csc_assert(at < engine->timers.count);
     engine->timers.heap[at] = run;
     run->timer_at = at + 1;
 }
@@ -50,6 +51,8 @@ csc_timer_remove(cascade_engine *engine, csc_run *run)
 
     if (at == 0)
         return;
+    csc_assert(at <= engine->timers.count &&
+               engine->timers.heap[at - 1] == run);
     run->timer_at = 0;
     engine->timers.count--;
     last = engine->timers.heap[engine->timers.count];
@@ -68,6 +71,7 @@ csc_timer_set(cascade_engine *engine, csc_run *run, int64_t at_ms)
     if (csc_mem_grow(&timers, &engine->timers.room, engine->timers.count + 1,
                      sizeof(csc_run *)) != 0)
         return csc_fail_memory();
+    csc_assert(csc_run_is_held(run) && run->timer_at == 0);
     engine->timers.heap = timers;
     run->timer_ms = at_ms;
     engine->timers.count++;
