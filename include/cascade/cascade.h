@@ -647,8 +647,10 @@ typedef struct cascade_info {
 
 /* Waits until the cascade has ended, at most `timeout_ms` (-1: no limit), and
  * gives its status. One that continues as new has ended: its next run is
- * another cascade. CASCADE_ERR_NOT_FOUND, CASCADE_ERR_TIMEOUT. `status` may be
- * NULL. */
+ * another cascade. What an engine of this store handle has in memory is waited
+ * for without a query; for other cascades the store is asked at intervals that
+ * grow to 200 ms, once for all that wait. CASCADE_ERR_NOT_FOUND,
+ * CASCADE_ERR_TIMEOUT. `status` may be NULL. */
 CASCADE_API cascade_err cascade_wait(cascade_store *store,
                                      const cascade_uuid *id, int64_t timeout_ms,
                                      cascade_status *status);
