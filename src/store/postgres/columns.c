@@ -19,6 +19,7 @@
 #include "cascade/cascade.h"
 #include "store/store.h"
 
+/* No number of one keeps the others from being listed. */
 #define AT(member) offsetof(cascade_incarnation, member)
 static const csc_column engine_columns[] = {
     {"engine_id", CSC_COLUMN_UUID, 0, AT(engine_id)},
@@ -26,7 +27,7 @@ static const csc_column engine_columns[] = {
     {"pid", CSC_COLUMN_I64, 0, AT(pid)},
     {"process_start", CSC_COLUMN_I64, 0, AT(process_start)},
     {"lease_until", CSC_COLUMN_I64, 0, AT(lease_ms)},
-    {"lane_count", CSC_COLUMN_I32, CSC_COLUMN_COUNT, AT(lane_count)},
+    {"lane_count", CSC_COLUMN_I32, 0, AT(lane_count)},
     {"about", CSC_COLUMN_TEXT, CSC_COLUMN_LATER, AT(about)},
     {"started_at", CSC_COLUMN_I64, CSC_COLUMN_LATER, AT(started_at_ms)},
 };
