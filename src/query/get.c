@@ -30,6 +30,7 @@
 #define LIST_LIMIT_MAX 1000
 #define LOOK_FIRST_MS 2
 #define LOOK_MAX_MS 200
+#define JOIN_MAX_MS 1000 /* until it is asked again whether it is held */
 
 /* ---- Infos -------------------------------------------------------------- */
 
@@ -226,46 +227,64 @@ look_alone(waiting *w)
     return CASCADE_OK;
 }
 
+/* One row of many may be at fault: then each looks alone. */
 static cascade_err
-find_status(waiting *w)
+look_with_others(waiting *w, int64_t timeout_ms)
 {
     csc_watches *watches = &w->store->watches;
     cascade_uuid ids[CSC_WATCH_LOOK_MAX];
     size_t count = 0;
-    csc_watch_look look =
-        csc_watch_join(watches, &w->watch, ids, &count, &w->status);
+    csc_watch_look look = csc_watch_join(
+        watches, &w->watch, timeout_ms < JOIN_MAX_MS ? timeout_ms : JOIN_MAX_MS,
+        ids, &count, &w->status);
+    cascade_err err = CASCADE_OK;
 
     if (look == CSC_WATCH_WANTED) {
         look_for_all(w->store, ids, count);
         look = csc_watch_take(watches, &w->watch, &w->status);
     }
-    /* For its own error, and where one row of many is at fault. */
-    return look == CSC_WATCH_FOUND ? CASCADE_OK : look_alone(w);
-}
-
-static cascade_err
-look_at_store(waiting *w)
-{
-    cascade_err err = find_status(w);
-
-    if (err != CASCADE_OK)
-        return err;
-    return w->status != CASCADE_RUNNING ? CASCADE_OK : CASCADE_ERR_AGAIN;
-}
-
-static cascade_err
-look_ended(waiting *w)
-{
-    w->status = csc_watch_ended(&w->store->watches, &w->watch);
-    if (w->status != 0)
+    if (look == CSC_WATCH_FOUND)
         return CASCADE_OK;
-    w->held = csc_store_is_held(w->store, &w->watch.id);
-    return w->held ? CASCADE_ERR_AGAIN : look_at_store(w);
+    if (look == CSC_WATCH_NO_LOOK)
+        return CASCADE_ERR_AGAIN;
+    if (look == CSC_WATCH_FAILED)
+        err = csc_watch_fail(watches);
+    return err == CASCADE_OK || err == CASCADE_ERR_CORRUPT ? look_alone(w)
+                                                           : err;
 }
 
-/* While it is held there is nothing to look at, but whether it is still. The
- * store has the last word: an end that others have seen is one, though the
- * engine may still be working in its commit. */
+/* Whether it has ended: as it was told, or (`err`) as a look says. An end that
+ * was told meanwhile counts, whatever the look says. */
+static cascade_err
+decide(waiting *w, cascade_err err)
+{
+    cascade_status told = csc_watch_ended(&w->store->watches, &w->watch);
+
+    if (told != 0) {
+        w->status = told;
+        return CASCADE_OK;
+    }
+    return err == CASCADE_OK && w->status == CASCADE_RUNNING ? CASCADE_ERR_AGAIN
+                                                             : err;
+}
+
+static cascade_err
+look_ended(waiting *w, int64_t left_ms)
+{
+    cascade_err err = decide(w, CASCADE_ERR_AGAIN);
+
+    w->held = false;
+    if (err != CASCADE_ERR_AGAIN)
+        return err;
+    if (left_ms <= 0) /* the store has the last word */
+        return decide(w, look_alone(w));
+    w->held = csc_store_is_held(w->store, &w->watch.id);
+    return w->held ? err : decide(w, look_with_others(w, left_ms));
+}
+
+/* While it is held there is nothing to look at, but whether it is still; and at
+ * last the store: an end that others have seen is one, though the engine may
+ * still be working in its commit. */
 static cascade_err
 wait_until_ended(waiting *w, int64_t timeout_ms)
 {
@@ -274,14 +293,13 @@ wait_until_ended(waiting *w, int64_t timeout_ms)
     int64_t look_ms = LOOK_FIRST_MS;
 
     for (;;) {
-        cascade_err err = look_ended(w);
         int64_t left_ms = csc_clock_left_ms(end_ms);
+        cascade_err err = look_ended(w, left_ms);
         int64_t pause_ms = w->held ? LOOK_MAX_MS : look_ms;
 
-        if (err != CASCADE_ERR_AGAIN)
+        if (err != CASCADE_ERR_AGAIN || left_ms <= 0)
             return err;
-        if (left_ms <= 0)
-            return w->held ? look_at_store(w) : err;
+        left_ms = csc_clock_left_ms(end_ms);
         (void)csc_watch_wait(&w->store->watches, &w->watch,
                              left_ms < pause_ms ? left_ms : pause_ms);
         if (!w->held)

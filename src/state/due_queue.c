@@ -147,6 +147,7 @@ csc_due_queue_rest(csc_state *state, csc_exec *exec)
     exec->stage = CSC_STAGE_RESTING;
 }
 
+#ifdef CASCADE_ASSERTS
 /* In its place, behind the one above it, and before those below. */
 static bool
 is_placed(const csc_state *state, const csc_exec *exec)
@@ -179,6 +180,7 @@ csc_due_queue_is_sound(const csc_state *state, const csc_exec *exec)
     }
     return false;
 }
+#endif
 
 cascade_err
 csc_due_queue_untake(csc_state *state, csc_exec *exec)

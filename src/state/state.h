@@ -548,8 +548,10 @@ cascade_err csc_due_queue_untake(csc_state *state, csc_exec *exec);
 
 /* Neither queued nor dispatched from now on. */
 void csc_due_queue_rest(csc_state *state, csc_exec *exec);
+#ifdef CASCADE_ASSERTS
 /* Whether all is true that goes with its stage: for assertions. */
 bool csc_due_queue_is_sound(const csc_state *state, const csc_exec *exec);
+#endif
 
 /* When it may run; while it waits from outside, when its deadline comes. */
 int64_t csc_due_queue_time(const csc_exec *exec);

@@ -150,6 +150,23 @@ static const csc_column schema[] = {
     {"applied_at", CSC_COLUMN_TIME, 0, 0},
 };
 
+#define FITS(columns)                                                         \
+    _Static_assert(sizeof(columns) / sizeof((columns)[0]) <= CSC_COLUMNS_MAX, \
+                   #columns)
+FITS(cascades);
+FITS(executions);
+FITS(events);
+FITS(runs);
+FITS(messages);
+FITS(seals);
+FITS(queue_list);
+FITS(lanes);
+FITS(keys);
+FITS(queues);
+FITS(erasures);
+FITS(links);
+FITS(schema);
+
 const csc_table csc_table_cascades = ROWS("cascades", cascades, cascade_row);
 const csc_table csc_table_executions =
     ROWS("node_executions", executions, cascade_execution_row);

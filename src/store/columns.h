@@ -2,7 +2,8 @@
  *
  * The columns of the tables, once. What is read into a struct, is written of
  * one, is copied, is in a document, or is looked for in a schema goes down
- * these lists: a column that comes to a table comes here, and to its SQL.
+ * these lists. A column that comes to a table comes here, to its SQL, and
+ * where a migration adds it to sqlite/schema.c, with its number.
  *
  *   kind               in the struct            PostgreSQL    SQLite
  *   UUID               cascade_uuid             uuid          36 characters

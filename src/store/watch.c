@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "store/watch.h"
 
+#include <string.h>
 #include <time.h>
 
 #include "base/clock.h"
@@ -11,6 +12,7 @@
 cascade_err
 csc_watch_init(csc_watches *watches)
 {
+    memset(watches, 0, sizeof(*watches));
     return csc_lock_init_mutex(&watches->mutex);
 }
 
@@ -165,21 +167,25 @@ take_list(csc_watch *list, cascade_uuid ids[CSC_WATCH_LOOK_MAX], size_t count)
     return count;
 }
 
-/* The caller's list first, as the room may not do for all. */
+/* The caller's first, as the room may not do for all: then the next look begins
+ * where this one has ended, so that each comes to its turn. */
 static size_t
 take_wanted(csc_watches *watches, csc_watch *own,
             cascade_uuid ids[CSC_WATCH_LOOK_MAX])
 {
-    csc_watch **first = find_list(watches, &own->id);
     size_t count = 0;
+    size_t i = 0;
 
     own->look = CSC_WATCH_UNDER_WAY;
     ids[count++] = own->id;
-    for (csc_watch *w = *first; w != NULL; w = w->next)
+    for (csc_watch *w = *find_list(watches, &own->id); w != NULL; w = w->next)
         if (w->look == CSC_WATCH_WANTED && csc_uuid_equal(&w->id, &own->id))
             w->look = CSC_WATCH_UNDER_WAY;
-    for (size_t i = 0; i < CSC_WATCH_LISTS; i++)
-        count = take_list(watches->lists[i], ids, count);
+    for (; i < CSC_WATCH_LISTS && count < CSC_WATCH_LOOK_MAX; i++)
+        count = take_list(watches->lists[(watches->next + i) % CSC_WATCH_LISTS],
+                          ids, count);
+    if (count == CSC_WATCH_LOOK_MAX)
+        watches->next = (watches->next + i - 1) % CSC_WATCH_LISTS;
     return count;
 }
 
@@ -194,19 +200,24 @@ take(csc_watch *watch, cascade_status *status)
 }
 
 csc_watch_look
-csc_watch_join(csc_watches *watches, csc_watch *watch,
+csc_watch_join(csc_watches *watches, csc_watch *watch, int64_t timeout_ms,
                cascade_uuid ids[CSC_WATCH_LOOK_MAX], size_t *count,
                cascade_status *status)
 {
+    struct timespec until = deadline_after(timeout_ms);
     csc_watch_look look = CSC_WATCH_WANTED;
+    int failed = 0;
 
     pthread_mutex_lock(&watches->mutex);
     csc_assert(watch->look == CSC_WATCH_NO_LOOK);
     watch->look = CSC_WATCH_WANTED;
-    while (watch->look == CSC_WATCH_UNDER_WAY ||
-           (watch->look == CSC_WATCH_WANTED && watches->looking))
+    while (watch->look == CSC_WATCH_WANTED && watches->looking && failed == 0)
+        failed = pthread_cond_timedwait(&watch->cond, &watches->mutex, &until);
+    while (watch->look == CSC_WATCH_UNDER_WAY)
         (void)pthread_cond_wait(&watch->cond, &watches->mutex);
-    if (watch->look == CSC_WATCH_WANTED) {
+    if (watch->look == CSC_WATCH_WANTED && watches->looking) {
+        watch->look = look = CSC_WATCH_NO_LOOK;
+    } else if (watch->look == CSC_WATCH_WANTED) {
         watches->looking = true;
         *count = take_wanted(watches, watch, ids);
     } else {
@@ -259,10 +270,12 @@ csc_watch_done(csc_watches *watches, cascade_err err)
     pthread_mutex_lock(&watches->mutex);
     csc_assert(watches->looking);
     watches->looking = false;
+    csc_error_keep(&watches->error, err);
     for (size_t i = 0; i < CSC_WATCH_LISTS; i++) {
-        csc_watch *wanting = answer_list(watches->lists[i], rest);
+        csc_watch *wanting = answer_list(
+            watches->lists[(watches->next + i) % CSC_WATCH_LISTS], rest);
 
-        next = wanting != NULL ? wanting : next;
+        next = next == NULL ? wanting : next;
     }
     if (next != NULL)
         pthread_cond_signal(&next->cond);
@@ -279,4 +292,15 @@ csc_watch_take(csc_watches *watches, csc_watch *watch, cascade_status *status)
     look = take(watch, status);
     pthread_mutex_unlock(&watches->mutex);
     return look;
+}
+
+cascade_err
+csc_watch_fail(csc_watches *watches)
+{
+    csc_error_kept error;
+
+    pthread_mutex_lock(&watches->mutex);
+    error = watches->error;
+    pthread_mutex_unlock(&watches->mutex);
+    return csc_error_restore(&error);
 }

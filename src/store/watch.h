@@ -6,8 +6,7 @@
  *   begin -> look -> wait -> look -> ... -> end
  *
  * A watch lies on its caller's stack. Who begins it before the first look
- * misses nothing. The lock of the watches is the last that anybody takes: an
- * engine tells with its own held, or without.
+ * misses nothing. The lock of the watches is the last that anybody takes.
  */
 #ifndef CSC_STORE_WATCH_H
 #define CSC_STORE_WATCH_H
@@ -17,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/error.h"
 #include "cascade/cascade.h"
 
 #define CSC_WATCH_LISTS 64
@@ -29,7 +29,7 @@ typedef enum csc_watch_look {
     CSC_WATCH_UNDER_WAY,
     CSC_WATCH_FOUND, /* `status` */
     CSC_WATCH_ABSENT,
-    CSC_WATCH_FAILED /* each looks alone, for its own error */
+    CSC_WATCH_FAILED
 } csc_watch_look;
 
 typedef struct csc_watch {
@@ -47,6 +47,8 @@ typedef struct csc_watches {
     pthread_mutex_t mutex;
     csc_watch *lists[CSC_WATCH_LISTS]; /* by their ids */
     bool looking;                      /* somebody does, for all */
+    size_t next;          /* of the lists: the first for the next look */
+    csc_error_kept error; /* of the last look */
 } csc_watches;
 
 cascade_err csc_watch_init(csc_watches *watches);
@@ -75,15 +77,20 @@ cascade_status csc_watch_ended(csc_watches *watches, const csc_watch *watch);
 /* Looks that are wanted at once become one. WANTED: nobody looks, and the
  * caller is to, for all of `ids`: it gives what it finds of each, is done with
  * all, and takes its own answer. Otherwise it has slept until somebody had
- * looked: FOUND with its `*status`, ABSENT or FAILED. */
+ * looked: FOUND with its `*status`, ABSENT, or FAILED; NO_LOOK: none has begun
+ * within `timeout_ms`. */
 csc_watch_look csc_watch_join(csc_watches *watches, csc_watch *watch,
+                              int64_t timeout_ms,
                               cascade_uuid ids[CSC_WATCH_LOOK_MAX],
                               size_t *count, cascade_status *status);
 void csc_watch_give(csc_watches *watches, const cascade_uuid *id,
                     cascade_status status);
-/* Those that were not given are absent, or FAILED on an error. */
+/* Those that were not given are absent, or FAILED on an error, which is this
+ * thread's last. */
 void csc_watch_done(csc_watches *watches, cascade_err err);
 csc_watch_look csc_watch_take(csc_watches *watches, csc_watch *watch,
                               cascade_status *status);
+/* The error of a look that FAILED, once more for this thread. */
+cascade_err csc_watch_fail(csc_watches *watches);
 
 #endif

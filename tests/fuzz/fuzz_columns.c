@@ -269,7 +269,11 @@ static void
 check_kind(const PGresult *result, csc_column_kind kind, unsigned rules)
 {
     csc_column as[COLUMNS];
-    cascade_uuid row[COLUMNS]; /* as large as any member */
+    union {
+        cascade_uuid id;
+        int64_t number;
+        const char *text;
+    } row[COLUMNS];
     csc_table table = {"table", as, COLUMNS, sizeof(row)};
     csc_buf rooms[2] = {{0}, {0}};
     csc_postgres_reader reader = {.result = result,

@@ -75,6 +75,7 @@ csc_lane_queue_is_owned_locked(const csc_lane *lane)
            lane->state != CSC_LANE_RESCUE;
 }
 
+#ifdef CASCADE_ASSERTS
 /* What is tried is a part of what is not decided yet. */
 static bool
 has_part(const csc_lane *lane)
@@ -111,6 +112,7 @@ csc_lane_queue_is_sound_locked(const csc_lane *lane)
     }
     return false;
 }
+#endif
 
 /* Where it has nothing else to commit: what comes behind waits with it. */
 static bool

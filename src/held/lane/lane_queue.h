@@ -124,8 +124,10 @@ typedef struct csc_lane {
 /* Whether it has a batch; and one that is of the incarnation. */
 bool csc_lane_queue_is_busy_locked(const csc_lane *lane);
 bool csc_lane_queue_is_owned_locked(const csc_lane *lane);
+#ifdef CASCADE_ASSERTS
 /* Whether all is true that goes with its state: for assertions. */
 bool csc_lane_queue_is_sound_locked(const csc_lane *lane);
+#endif
 /* How many lanes the incarnation has, those of transactional nodes included. */
 uint32_t csc_lane_queue_lane_count(const cascade_engine *engine);
 void csc_lane_queue_add_run_locked(csc_lane *lane, csc_run *run);

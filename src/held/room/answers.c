@@ -48,12 +48,16 @@ find_aside(cascade_store *store, const cascade_uuid *id)
     return aside;
 }
 
-/* Without a lease another engine may have it by now. */
+/* Without a lease another engine may have it by now; and what has ended is held
+ * too while it is retried, or answers a message. */
 static bool
 holds_locked(const cascade_engine *engine, const cascade_uuid *id)
 {
-    return engine->incarnation.attached &&
-           csc_map_get(&engine->runs, id) != NULL &&
+    const csc_run *run = csc_map_get(&engine->runs, id);
+
+    return run != NULL && run->life > CSC_RUN_LOADING &&
+           run->state.recorded == CASCADE_RUNNING &&
+           engine->incarnation.attached &&
            csc_clock_now_ns(engine) < engine->lease.until_ns;
 }
 

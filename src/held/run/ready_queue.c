@@ -39,6 +39,7 @@
 
 /* ---- Lists --------------------------------------------------------------- */
 
+#ifdef CASCADE_ASSERTS
 static bool
 is_of_run(const csc_run *run, const csc_ready *list)
 {
@@ -72,6 +73,7 @@ csc_ready_queue_is_sound(const csc_exec *exec)
     }
     return false;
 }
+#endif
 
 static void
 put(csc_ready *list, csc_exec *exec, bool first)

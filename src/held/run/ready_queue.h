@@ -60,7 +60,9 @@ typedef struct csc_ready_queue {
  *   resumed    csc_txn_slot_resume_locked(): taken out and added
  *   set aside  csc_ready_queue_set_aside()
  *   taken out  csc_ready_queue_take_out() */
+#ifdef CASCADE_ASSERTS
 bool csc_ready_queue_is_sound(const csc_exec *exec);
+#endif
 int32_t csc_ready_queue_priority(const csc_exec *exec);
 void csc_ready_queue_add(cascade_engine *engine, csc_exec *exec,
                          csc_place place);

@@ -202,6 +202,7 @@ csc_run_end_commit(csc_run *run)
     run->commit = CSC_COMMIT_NONE;
 }
 
+#ifdef CASCADE_ASSERTS
 /* In a list, in a batch, or held back by a transaction. */
 static bool
 has_commit(const csc_run *run)
@@ -264,6 +265,7 @@ csc_run_is_sound(const csc_run *run)
     }
     return false;
 }
+#endif
 
 void
 csc_run_free_posts(csc_post *posts, cascade_err err)

@@ -183,8 +183,10 @@ void csc_run_ref(csc_run *run);
 void csc_run_close(csc_run *run, csc_run_life life);
 /* Its post is in no batch any more. */
 void csc_run_end_commit(csc_run *run);
+#ifdef CASCADE_ASSERTS
 /* Whether all is true that goes with where it is: for assertions. */
 bool csc_run_is_sound(const csc_run *run);
+#endif
 /* What its claim has told of the run row. */
 void csc_run_note_claim(csc_run *run, const cascade_claimed *claimed);
 /* The same once more, as the row is now, for a load. */

@@ -249,13 +249,15 @@ all_rows(csc_postgres_batch *batch, csc_postgres_rows *rows[ROW_SETS])
 static void
 start_rows(csc_postgres_batch *batch)
 {
-    csc_postgres_rows_start(&batch->start_cascades, "usistt");
-    csc_postgres_rows_start(&batch->start_runs, "usilulis");
-    csc_postgres_rows_start(&batch->start_executions, "uuissssssstt");
-    csc_postgres_rows_start(&batch->start_events, "uissst");
-    csc_postgres_rows_start(&batch->inserts, "uuissssssstt");
+    csc_postgres_rows_start_table(&batch->start_cascades, &csc_table_cascades,
+                                  "");
+    csc_postgres_rows_start_table(&batch->start_runs, &csc_table_runs, "");
+    csc_postgres_rows_start_table(&batch->start_executions,
+                                  &csc_table_executions, "");
+    csc_postgres_rows_start_table(&batch->start_events, &csc_table_events, "");
+    csc_postgres_rows_start_table(&batch->inserts, &csc_table_executions, "");
     csc_postgres_rows_start(&batch->updates, "uissst");
-    csc_postgres_rows_start(&batch->events, "uissst");
+    csc_postgres_rows_start_table(&batch->events, &csc_table_events, "");
     csc_postgres_rows_start(&batch->cascades, "usit");
     csc_postgres_rows_start(&batch->resets, "u");
     csc_postgres_rows_start(&batch->frees, "uls");
@@ -263,12 +265,12 @@ start_rows(csc_postgres_batch *batch)
     csc_postgres_rows_start(&batch->ends, "u");
     csc_postgres_rows_start(&batch->start_keys, "si");
     csc_postgres_rows_start(&batch->received, "lu");
-    csc_postgres_rows_start(&batch->sends, "usssslsu");
-    csc_postgres_rows_start(&batch->submitted, "ussssls");
+    csc_postgres_rows_start_table(&batch->sends, &csc_table_messages, "u");
+    csc_postgres_rows_start_table(&batch->submitted, &csc_table_messages, "");
     csc_postgres_rows_start(&batch->deletes, "u");
     csc_postgres_rows_start(&batch->links, CSC_POSTGRES_LINK_TYPES);
-    csc_postgres_rows_start(&batch->seals, "uls");
-    csc_postgres_rows_start(&batch->start_seals, "uls");
+    csc_postgres_rows_start_table(&batch->seals, &csc_table_seals, "");
+    csc_postgres_rows_start_table(&batch->start_seals, &csc_table_seals, "");
     batch->keyed = 0;
 }
 

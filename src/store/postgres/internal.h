@@ -115,8 +115,11 @@ void csc_postgres_rows_start(csc_postgres_rows *rows, const char *types);
 void csc_postgres_rows_fini(csc_postgres_rows *rows);
 /* False when memory ran out while it was filled. */
 bool csc_postgres_rows_good(const csc_postgres_rows *rows);
-/* Adds all that an insert has of the table's row: what the store gives is left
- * out. `rows` have a column for each. */
+/* The same for what an insert has of a table: what the store gives is left out;
+ * and `more` columns behind that. */
+void csc_postgres_rows_start_table(csc_postgres_rows *rows,
+                                   const csc_table *table, const char *more);
+/* Adds a row of it. */
 void csc_postgres_rows_add(csc_postgres_rows *rows, const csc_table *table,
                            const void *row);
 /* Each adds the next row's value of one column. */

@@ -39,7 +39,8 @@ typedef struct receive_state {
     cascade_uuid before; /* the cascade in front of it */
 } receive_state;
 
-#define REPEATED_AT 8 /* behind the columns of the table */
+/* Behind the columns of the table. */
+#define REPEATED_AT ((int)csc_table_messages.count)
 
 cascade_err
 csc_postgres_messages_sink(const PGresult *result, csc_buf *payload,

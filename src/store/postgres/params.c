@@ -15,6 +15,7 @@
 #include <arpa/inet.h>
 #include <endian.h>
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -278,7 +279,10 @@ add_column(csc_postgres_rows *rows, size_t at, const csc_column *column,
         break;
     case CSC_COLUMN_I64:
     case CSC_COLUMN_SERIAL:
-        csc_postgres_rows_i64(rows, at, *(const int64_t *)value);
+        if (nullable && *(const int64_t *)value == CASCADE_TIME_NONE)
+            add_null(rows, at);
+        else
+            csc_postgres_rows_i64(rows, at, *(const int64_t *)value);
         break;
     case CSC_COLUMN_TEXT:
     case CSC_COLUMN_JSON:
@@ -292,6 +296,39 @@ add_column(csc_postgres_rows *rows, size_t at, const csc_column *column,
         csc_postgres_rows_time_us(rows, at, *(const int64_t *)value);
         break;
     }
+}
+
+static char
+type_letter(csc_column_kind kind)
+{
+    switch (kind) {
+    case CSC_COLUMN_UUID:
+        return 'u';
+    case CSC_COLUMN_I32:
+        return 'i';
+    case CSC_COLUMN_I64:
+    case CSC_COLUMN_SERIAL:
+        return 'l';
+    case CSC_COLUMN_TIME:
+    case CSC_COLUMN_TIME_US:
+        return 't';
+    default:
+        return 's';
+    }
+}
+
+void
+csc_postgres_rows_start_table(csc_postgres_rows *rows, const csc_table *table,
+                              const char *more)
+{
+    char types[CSC_POSTGRES_COLUMNS_MAX + 1];
+    size_t count = 0;
+
+    for (size_t i = 0; i < table->count; i++)
+        if ((table->columns[i].rules & CSC_COLUMN_GIVEN) == 0)
+            types[count++] = type_letter(table->columns[i].kind);
+    (void)snprintf(types + count, sizeof(types) - count, "%s", more);
+    csc_postgres_rows_start(rows, types);
 }
 
 void

@@ -365,7 +365,7 @@ read_list(csc_postgres_conn *conn, void *context)
     return err;
 }
 
-#define LIST_RUN_AT 6
+#define LIST_RUN_AT ((int)csc_table_cascades.count)
 
 static cascade_err
 sink_listed(list_state *state, int at)

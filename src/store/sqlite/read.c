@@ -276,7 +276,7 @@ out:
 
 /* ---- List ---------------------------------------------------------------- */
 
-#define LIST_RUN_AT 6
+#define LIST_RUN_AT ((int)csc_table_cascades.count)
 
 /* What a statement has at least: of rows that cannot be read many may stand
  * side by side. */

@@ -411,7 +411,7 @@ csc_sqlite_row_run(sqlite3_stmt *statement, int at, cascade_run_row *row)
 }
 
 #define AT(member) offsetof(cascade_incarnation, member)
-static const csc_column engine_columns[] = {
+static const csc_column listed_engine_columns[] = {
     {"engine_id", CSC_COLUMN_UUID, 0, AT(engine_id)},
     {"host", CSC_COLUMN_TEXT, 0, AT(host)},
     {"pid", CSC_COLUMN_I64, 0, AT(pid)},
@@ -426,9 +426,10 @@ static const csc_column engine_columns[] = {
 cascade_err
 csc_sqlite_row_engine(sqlite3_stmt *statement, cascade_incarnation *row)
 {
-    static const csc_table table = {
-        "cascade_engines", engine_columns,
-        sizeof(engine_columns) / sizeof(engine_columns[0]), sizeof(*row)};
+    static const csc_table table = {"cascade_engines", listed_engine_columns,
+                                    sizeof(listed_engine_columns) /
+                                        sizeof(listed_engine_columns[0]),
+                                    sizeof(*row)};
 
     return csc_sqlite_row_read(statement, 0, &table, row);
 }

@@ -177,7 +177,11 @@ add_column(csc_sqlite_call *call, const csc_column *column, const void *at)
         break;
     case CSC_COLUMN_I64:
     case CSC_COLUMN_SERIAL:
-        csc_sqlite_call_add_i64(call, *(const int64_t *)at);
+        if ((column->rules & CSC_COLUMN_NULL) != 0 &&
+            *(const int64_t *)at == CASCADE_TIME_NONE)
+            csc_sqlite_call_add_text(call, NULL);
+        else
+            csc_sqlite_call_add_i64(call, *(const int64_t *)at);
         break;
     case CSC_COLUMN_TEXT:
     case CSC_COLUMN_PAYLOAD:

@@ -15,6 +15,7 @@
 #include "support/wrap_store.h"
 
 #define CALLS 24
+#define MANY (CSC_WATCH_LOOK_MAX + 44)
 #define LIMIT_MS 60000
 
 /* One test's: a handle that counts its moves, and nodes that wait to be let go.
@@ -25,6 +26,8 @@ typedef struct hall {
     cascade_engine *engine; /* NULL: there is none on this handle */
     atomic_bool go;
     atomic_bool stuck;    /* loads wait */
+    atomic_bool lossy;    /* replies to commits are lost, */
+    atomic_bool lost;     /* one was: then the engine hears nothing more */
     atomic_size_t loaded; /* ids of the largest load */
 } hall;
 
@@ -33,22 +36,45 @@ wait_for_go(cascade_node *node, void *user)
 {
     hall *h = user;
     bool fails = strcmp(cascade_node_name(node), "fails") == 0;
+    int64_t end_ms = 0;
 
-    while (!atomic_load(&h->go))
+    while (!atomic_load(&h->go) && in_time(&end_ms, LIMIT_MS))
         poll(NULL, 0, 1);
     return fails ? CASCADE_ERR_FAILED : CASCADE_OK;
+}
+
+static cascade_err
+wait_for_word(cascade_node *node, void *user)
+{
+    (void)user;
+    return cascade_node_await(node, "word", -1, NULL);
+}
+
+static cascade_err
+after(void *context, const wrap_call *call, cascade_err answer)
+{
+    hall *h = context;
+
+    if (call->move != WRAP_COMMIT || !atomic_load(&h->lossy))
+        return answer;
+    atomic_store(&h->lost, true);
+    return cascade_store_fail(CASCADE_ERR_UNAVAILABLE, "the reply is lost");
 }
 
 static cascade_err
 before(void *context, const wrap_call *call)
 {
     hall *h = context;
+    int64_t end_ms = 0;
 
+    while ((call->move == WRAP_COMMIT || call->move == WRAP_SETTLE) &&
+           atomic_load(&h->lost) && in_time(&end_ms, LIMIT_MS))
+        poll(NULL, 0, 1);
     if (call->move != WRAP_LOAD || call->parts != 0)
         return CASCADE_OK;
     if (call->id_count > atomic_load(&h->loaded))
         atomic_store(&h->loaded, call->id_count);
-    while (atomic_load(&h->stuck))
+    while (atomic_load(&h->stuck) && in_time(&end_ms, LIMIT_MS))
         poll(NULL, 0, 1);
     return CASCADE_OK;
 }
@@ -63,6 +89,8 @@ start_engine(test_db *db, hall *h, cascade_store *store)
 
     assert_ok(cascade_engine_register(engine, "ends", wait_for_go, h, &once));
     assert_ok(cascade_engine_register(engine, "fails", wait_for_go, h, &once));
+    assert_ok(
+        cascade_engine_register(engine, "asks", wait_for_word, NULL, &once));
     assert_ok(cascade_engine_start(engine));
     return engine;
 }
@@ -77,6 +105,7 @@ hall_open(test_db *db)
     assert_non_null(h.wrap);
     h.wrap->context = &h;
     h.wrap->before = before;
+    h.wrap->after = after;
     h.store = db_wrapped(db, h.wrap);
     return &h;
 }
@@ -196,26 +225,57 @@ what_is_held_is_not_looked_for(test_db *db)
     hall_close(db, h);
 }
 
-/* It goes on elsewhere. */
+/* It goes on elsewhere, behind looks that its first engine made needless. */
 static void
 what_is_not_held_any_more_is_looked_for(test_db *db)
 {
     hall *h = hall_open(db);
     cascade_store *other = db_store(db);
     cascade_engine *engine = NULL;
+    int64_t end_ms = 0;
+    size_t looks = 0;
     waiter w;
     cascade_uuid id;
 
     h->engine = start_engine(db, h, h->store);
-    id = start(h, "ends");
+    id = start(h, "asks");
     begin(&w, h, &id);
     until_watched(h, 1, false);
-    atomic_store(&h->go, true);
     db_close_engine(db, h->engine);
+    looks = count_looks(h);
+    while (count_looks(h) < looks + 2 && in_time(&end_ms, LIMIT_MS))
+        poll(NULL, 0, 1);
+    assert_true(count_looks(h) >= looks + 2);
     engine = start_engine(db, h, other);
+    assert_ok(cascade_signal(other, &id, "word", NULL, NULL));
     finish(&w, CASCADE_OK, CASCADE_COMPLETED);
     db_close_engine(db, engine);
     db_close_store(db, other);
+    hall_close(db, h);
+}
+
+/* The engine does not know yet what became of the commit. */
+static void
+the_store_has_the_last_word(test_db *db)
+{
+    hall *h = hall_open(db);
+    cascade_status status = CASCADE_RUNNING;
+    int64_t end_ms = 0;
+    cascade_uuid id;
+
+    h->engine = start_engine(db, h, h->store);
+    id = start(h, "ends");
+    assert_fails(CASCADE_ERR_TIMEOUT, cascade_wait(h->store, &id, 0, &status));
+    atomic_store(&h->lossy, true);
+    atomic_store(&h->go, true);
+    while (!atomic_load(&h->lost) && in_time(&end_ms, LIMIT_MS))
+        poll(NULL, 0, 1);
+    assert_true(atomic_load(&h->lost));
+    assert_ok(cascade_wait(h->store, &id, 0, &status));
+    assert_int_equal(status, CASCADE_COMPLETED);
+    atomic_store(&h->lossy, false);
+    atomic_store(&h->lost, false);
+    db_close_engine(db, h->engine);
     hall_close(db, h);
 }
 
@@ -248,6 +308,59 @@ looks_at_one_moment_are_one(test_db *db)
     h->engine = start_engine(db, h, db_store(db));
     for (int i = 0; i <= CALLS; i++)
         finish(&waiters[i], CASCADE_OK, CASCADE_COMPLETED);
+    db_close_engine(db, h->engine);
+    hall_close(db, h);
+}
+
+/* More than a look takes: each comes to its turn. */
+static void
+many_are_looked_for_in_turns(test_db *db)
+{
+    hall *h = hall_open(db);
+    static waiter waiters[MANY];
+
+    atomic_store(&h->stuck, true);
+    for (int i = 0; i < MANY; i++) {
+        cascade_uuid none = {{7, (uint8_t)(i >> 8)}};
+
+        none.bytes[15] = (uint8_t)i;
+        begin(&waiters[i], h, &none);
+    }
+    until_watched(h, MANY, true);
+    atomic_store(&h->stuck, false);
+    for (int i = 0; i < MANY; i++)
+        finish(&waiters[i], CASCADE_ERR_NOT_FOUND, 0);
+    assert_int_equal(atomic_load(&h->loaded), CSC_WATCH_LOOK_MAX);
+    hall_close(db, h);
+}
+
+/* All are told the reason of whoever looked. */
+static void
+a_look_that_fails_is_all_calls_error(test_db *db)
+{
+    hall *h = hall_open(db);
+    waiter waiters[4];
+    size_t lists = 0;
+
+    atomic_store(&h->stuck, true);
+    wrap_store_fail(h->wrap, WRAP_LOAD, 1, 1, WRAP_BEFORE,
+                    CASCADE_ERR_UNAVAILABLE);
+    for (int i = 0; i < 4; i++) {
+        cascade_uuid id = start(h, "ends");
+
+        begin(&waiters[i], h, &id);
+        until_watched(h, (size_t)i + 1, true);
+    }
+    lists = wrap_store_count(h->wrap, WRAP_LIST);
+    atomic_store(&h->stuck, false);
+    for (int i = 1; i < 4; i++)
+        finish(&waiters[i], CASCADE_ERR_UNAVAILABLE, 0);
+    assert_string_equal(waiters[1].error, waiters[2].error);
+    assert_true(strlen(waiters[3].error) > 0);
+    assert_int_equal(wrap_store_count(h->wrap, WRAP_LIST), lists);
+    atomic_store(&h->go, true);
+    h->engine = start_engine(db, h, db_store(db));
+    finish(&waiters[0], CASCADE_OK, CASCADE_COMPLETED);
     db_close_engine(db, h->engine);
     hall_close(db, h);
 }
@@ -299,8 +412,14 @@ main(int argc, char **argv)
          STORES_ALL},
         {"what_is_not_held_any_more_is_looked_for",
          what_is_not_held_any_more_is_looked_for, STORES_ALL},
+        {"the_store_has_the_last_word", the_store_has_the_last_word,
+         STORES_ALL},
         {"looks_at_one_moment_are_one", looks_at_one_moment_are_one,
          STORES_ALL},
+        {"many_are_looked_for_in_turns", many_are_looked_for_in_turns,
+         STORES_ALL},
+        {"a_look_that_fails_is_all_calls_error",
+         a_look_that_fails_is_all_calls_error, STORES_ALL},
         {"a_row_that_cannot_be_read_is_its_own_call_s_error",
          a_row_that_cannot_be_read_is_its_own_call_s_error, STORES_ALL},
     };
