@@ -30,7 +30,7 @@
 #define LIST_LIMIT_MAX 1000
 #define LOOK_FIRST_MS 2
 #define LOOK_MAX_MS 200
-#define JOIN_MAX_MS 1000 /* until it is asked again whether it is held */
+#define JOIN_MAX_MS 3600000 /* a look takes no longer */
 
 /* ---- Infos -------------------------------------------------------------- */
 
