@@ -520,7 +520,7 @@ attempt(csc_lane *lane)
     cascade_err err =
         lane->state == CSC_LANE_FILLED ? csc_batch_build(lane) : CASCADE_OK;
 
-    csc_assert(lane->in_round && csc_lane_queue_is_busy_locked(lane));
+    csc_assert(csc_lane_queue_is_busy_locked(lane));
     if (err != CASCADE_OK) {
         csc_outcome_try_later(lane, err);
         return;

@@ -313,7 +313,7 @@ csc_node_txn_settle(csc_lane *lane)
     cascade_err err = CASCADE_OK;
 
     csc_vital_sign(&lane->vital);
-    csc_assert(lane->in_round && lane->item_count == 1 && !lane->open);
+    csc_assert(lane->item_count == 1 && !lane->open);
     err = csc_move_settle(engine->store, &engine->incarnation.id, lane->index,
                           lane->number + 1, &committed);
 
