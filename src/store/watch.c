@@ -270,7 +270,8 @@ csc_watch_done(csc_watches *watches, cascade_err err)
     pthread_mutex_lock(&watches->mutex);
     csc_assert(watches->looking);
     watches->looking = false;
-    csc_error_keep(&watches->error, err);
+    if (err != CASCADE_OK)
+        csc_error_keep(&watches->error, err);
     for (size_t i = 0; i < CSC_WATCH_LISTS; i++) {
         csc_watch *wanting = answer_list(
             watches->lists[(watches->next + i) % CSC_WATCH_LISTS], rest);

@@ -48,7 +48,7 @@ typedef struct csc_watches {
     csc_watch *lists[CSC_WATCH_LISTS]; /* by their ids */
     bool looking;                      /* somebody does, for all */
     size_t next;          /* of the lists: the first for the next look */
-    csc_error_kept error; /* of the last look */
+    csc_error_kept error; /* of the last look that failed */
 } csc_watches;
 
 cascade_err csc_watch_init(csc_watches *watches);

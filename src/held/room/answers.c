@@ -15,8 +15,31 @@
 #include "held/room/reload.h"
 #include "held/run/run.h"
 
-static csc_aside
-find_locked(const cascade_engine *engine, const cascade_uuid *id)
+/* What an engine answers, locked; false: another one is to be asked. */
+typedef bool (*question)(const cascade_engine *engine, const cascade_uuid *id,
+                         csc_aside *aside);
+
+static bool
+ask(cascade_store *store, question answer_locked, const cascade_uuid *id,
+    csc_aside *aside)
+{
+    bool answered = false;
+
+    pthread_mutex_lock(&store->mutex);
+    for (size_t i = 0; i < store->engine_count && !answered; i++) {
+        cascade_engine *engine = store->engines[i];
+
+        pthread_mutex_lock(&engine->mutex);
+        answered = answer_locked(engine, id, aside);
+        pthread_mutex_unlock(&engine->mutex);
+    }
+    pthread_mutex_unlock(&store->mutex);
+    return answered;
+}
+
+static bool
+has_aside_locked(const cascade_engine *engine, const cascade_uuid *id,
+                 csc_aside *aside)
 {
     const csc_reload *reload = engine->reloads.first;
     int64_t left_ns = 0;
@@ -25,10 +48,11 @@ find_locked(const cascade_engine *engine, const cascade_uuid *id)
                               !csc_uuid_equal(&reload->claimed.cascade_id, id)))
         reload = reload->next;
     if (reload == NULL)
-        return (csc_aside){.tries = 0};
+        return false;
     left_ns = reload->at_ns - csc_clock_now_ns(engine);
-    return (csc_aside){.tries = reload->slow,
-                       .left_ms = left_ns > 0 ? left_ns / CSC_MS_NS : 0};
+    *aside = (csc_aside){.tries = reload->slow,
+                         .left_ms = left_ns > 0 ? left_ns / CSC_MS_NS : 0};
+    return true;
 }
 
 static csc_aside
@@ -36,26 +60,20 @@ find_aside(cascade_store *store, const cascade_uuid *id)
 {
     csc_aside aside = {.tries = 0};
 
-    pthread_mutex_lock(&store->mutex);
-    for (size_t i = 0; i < store->engine_count && aside.tries == 0; i++) {
-        cascade_engine *engine = store->engines[i];
-
-        pthread_mutex_lock(&engine->mutex);
-        aside = find_locked(engine, id);
-        pthread_mutex_unlock(&engine->mutex);
-    }
-    pthread_mutex_unlock(&store->mutex);
+    (void)ask(store, has_aside_locked, id, &aside);
     return aside;
 }
 
 /* Without a lease another engine may have it by now; and what has ended is held
  * too while it is retried, or answers a message. */
 static bool
-holds_locked(const cascade_engine *engine, const cascade_uuid *id)
+holds_locked(const cascade_engine *engine, const cascade_uuid *id,
+             csc_aside *aside)
 {
     const csc_run *run = csc_map_get(&engine->runs, id);
 
-    return run != NULL && run->life > CSC_RUN_LOADING &&
+    (void)aside;
+    return run != NULL && csc_run_is_held(run) &&
            run->state.recorded == CASCADE_RUNNING &&
            engine->incarnation.attached &&
            csc_clock_now_ns(engine) < engine->lease.until_ns;
@@ -64,18 +82,7 @@ holds_locked(const cascade_engine *engine, const cascade_uuid *id)
 static bool
 is_held(cascade_store *store, const cascade_uuid *id)
 {
-    bool held = false;
-
-    pthread_mutex_lock(&store->mutex);
-    for (size_t i = 0; i < store->engine_count && !held; i++) {
-        cascade_engine *engine = store->engines[i];
-
-        pthread_mutex_lock(&engine->mutex);
-        held = holds_locked(engine, id);
-        pthread_mutex_unlock(&engine->mutex);
-    }
-    pthread_mutex_unlock(&store->mutex);
-    return held;
+    return ask(store, holds_locked, id, NULL);
 }
 
 const csc_store_answers csc_answers = {
