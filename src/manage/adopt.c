@@ -556,16 +556,26 @@ adopt_audited(adopter *a, const target *t)
     return tell_children(a, id);
 }
 
+/* Reads it and tells what stands against a repair: `*may`: nothing does. */
 static cascade_err
-adopt_running(adopter *a, const target *t)
+audit_for_repair(adopter *a, const target *t, bool *may)
 {
     cascade_err err = audit_target(a, t);
 
-    if (err == CASCADE_ERR_CORRUPT) {
-        tell_unreadable(a, &t->row.id, cascade_errmsg());
-        return CASCADE_OK;
-    }
-    return err == CASCADE_OK && may_repair(a) ? adopt_audited(a, t) : err;
+    *may = err == CASCADE_OK && may_repair(a);
+    if (err != CASCADE_ERR_CORRUPT)
+        return err;
+    tell_unreadable(a, &t->row.id, cascade_errmsg());
+    return CASCADE_OK;
+}
+
+static cascade_err
+adopt_running(adopter *a, const target *t)
+{
+    bool may = false;
+    cascade_err err = audit_for_repair(a, t, &may);
+
+    return may ? adopt_audited(a, t) : err;
 }
 
 /* Its key's row seems to be behind it. Where seals can tell whether the rows
@@ -576,13 +586,10 @@ raise_key_sealed(adopter *a, const target *t)
     const csc_meta *meta = &a->audit.meta;
     cascade_repair *repair = NULL;
     bool behind = false;
-    cascade_err err = audit_target(a, t);
+    bool may = false;
+    cascade_err err = audit_for_repair(a, t, &may);
 
-    if (err == CASCADE_ERR_CORRUPT) {
-        tell_unreadable(a, &t->row.id, cascade_errmsg());
-        return CASCADE_OK;
-    }
-    if (err == CASCADE_OK && may_repair(a))
+    if (may)
         err = look_at_key(a, t->row.user_id, meta, &t->row.id, &behind);
     if (err != CASCADE_OK || !behind)
         return err;
