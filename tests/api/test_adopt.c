@@ -10,11 +10,11 @@
 #include <string.h>
 
 #include "api/raw_sql.h"
-#include "base/uuid.h"
 #include "cascade/manage.h"
 #include "engine/support/mix.h"
 #include "engine/support/peer.h"
 #include "store/store.h"
+#include "support/keyed.h"
 #include "support/sound.h"
 #include "support/splitmix.h"
 
@@ -600,62 +600,25 @@ our_own_go_on_after_a_restore(test_db *db)
     assert_int_equal(0, adopt(store, &t).repaired);
 }
 
-static cascade_err
-go_on(cascade_node *node, void *user)
-{
-    atomic_int *runs = user;
-
-    return atomic_fetch_add(runs, 1) < 2
-               ? cascade_node_continue_as_new(node, "again", NULL)
-               : CASCADE_OK;
-}
-
-static bool
-is_there(void *context)
-{
-    const db_ends *e = context;
-    cascade_info *info = NULL;
-    cascade_err err = cascade_get(e->store, &e->ids[0], &info);
-
-    cascade_info_free(info);
-    return err == CASCADE_OK;
-}
-
 /* A key with three runs, which have ended, and without its row; the last. */
 static cascade_uuid
 lose_key(test_db *db)
 {
-    const cascade_start_options options = {
-        .size = sizeof(options), .user_id = "u", .key = "k"};
     cascade_store *store = db_store(db);
-    cascade_engine *engine = db_engine(db, store, NULL);
-    cascade_started started;
-    cascade_uuid last;
-    db_ends found = {.store = store, .ids = &last};
-    atomic_int runs = 0;
+    cascade_uuid ids[3];
 
-    assert_ok(cascade_engine_register(engine, "again", go_on, &runs, NULL));
-    assert_ok(cascade_engine_start(engine));
-    assert_ok(cascade_start(store, "again", NULL, &options, &started));
-    for (int run = 1; run <= 3; run++) {
-        last = csc_uuid_v8("u", "k", run);
-        assert_true(stores_until(is_there, &found));
-        db_await(store, &last, CASCADE_COMPLETED);
-    }
-    db_close_engine(db, engine);
+    keyed_run_three(db, store, ids);
     db_close_store(db, store);
     raw_sql(db, "DELETE FROM cascade_keys");
-    return last;
+    return ids[2];
 }
 
 static void
 check_key(cascade_store *store, const cascade_uuid *last)
 {
-    const cascade_start_options options = {
-        .size = sizeof(options), .user_id = "u", .key = "k"};
     cascade_started started;
 
-    assert_ok(cascade_start(store, "again", NULL, &options, &started));
+    assert_ok(cascade_start(store, "again", NULL, &keyed_options, &started));
     assert_true(started.existed);
     assert_memory_equal(last, &started.id, sizeof(*last));
 }

@@ -3,16 +3,15 @@
  * Adopting in a store with integrity: what fits its seal is repaired and sealed
  * by one commit, what does not is left until somebody trusts it.
  */
-#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "api/raw_sql.h"
-#include "base/uuid.h"
 #include "cascade/integrity.h"
 #include "cascade/manage.h"
 #include "engine/support/peer.h"
 #include "store/store.h"
+#include "support/keyed.h"
 #include "support/sealed.h"
 #include "support/stores.h"
 
@@ -203,57 +202,12 @@ what_has_no_seal_gets_its_first_by_trust(test_db *db)
 
 /* ---- Keys and chains ----------------------------------------------------- */
 
-static cascade_err
-go_on(cascade_node *node, void *user)
-{
-    atomic_int *runs = user;
-
-    return atomic_fetch_add(runs, 1) < 2
-               ? cascade_node_continue_as_new(node, "again", NULL)
-               : CASCADE_OK;
-}
-
-static bool
-is_there(void *context)
-{
-    const db_ends *e = context;
-    cascade_info *info = NULL;
-    cascade_err err = cascade_get(e->store, &e->ids[0], &info);
-
-    cascade_info_free(info);
-    return err == CASCADE_OK;
-}
-
-static const cascade_start_options keyed = {
-    .size = sizeof(keyed), .user_id = "u", .key = "k"};
-
-/* Three runs of a key, which have ended. */
-static void
-run_three(test_db *db, cascade_store *store, cascade_uuid ids[3])
-{
-    cascade_engine *engine = db_engine(db, store, NULL);
-    cascade_started started;
-    atomic_int runs = 0;
-
-    assert_ok(cascade_engine_register(engine, "again", go_on, &runs, NULL));
-    assert_ok(cascade_engine_start(engine));
-    assert_ok(cascade_start(store, "again", NULL, &keyed, &started));
-    for (int run = 1; run <= 3; run++) {
-        db_ends found = {.store = store, .ids = &ids[run - 1]};
-
-        ids[run - 1] = csc_uuid_v8("u", "k", run);
-        assert_true(stores_until(is_there, &found));
-        db_await(store, &ids[run - 1], CASCADE_COMPLETED);
-    }
-    db_close_engine(db, engine);
-}
-
 static void
 expect_current(cascade_store *store, const cascade_uuid *id)
 {
     cascade_started started;
 
-    assert_ok(cascade_start(store, "again", NULL, &keyed, &started));
+    assert_ok(cascade_start(store, "again", NULL, &keyed_options, &started));
     assert_true(started.existed);
     assert_memory_equal(&started.id, id, sizeof(*id));
 }
@@ -270,7 +224,7 @@ a_key_and_a_chain_follow_what_is_sealed(test_db *db)
     told t;
 
     db->unsound = true;
-    run_three(db, store, ids);
+    keyed_run_three(db, store, ids);
     raw_sql(db, "DELETE FROM cascade_keys");
     raw_sql(db, "DELETE FROM cascade_links");
     (void)snprintf(sql, sizeof(sql),

@@ -4,7 +4,6 @@
  * another store; it goes on from where it was; with other ids it is another
  * cascade; and what is no such document is refused.
  */
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,9 +11,9 @@
 #include "api/raw_sql.h"
 #include "base/data/buf.h"
 #include "base/json/json.h"
-#include "base/uuid.h"
 #include "cascade/manage.h"
 #include "store/store.h"
+#include "support/keyed.h"
 #include "support/must.h"
 #include "support/rows.h"
 
@@ -534,52 +533,11 @@ it_may_come_into_another_queue(test_db *db)
 static void
 check_current(cascade_store *store, const cascade_uuid *run)
 {
-    const cascade_start_options options = {
-        .size = sizeof(options), .user_id = "u", .key = "k"};
     cascade_started started;
 
-    assert_ok(cascade_start(store, "plain", NULL, &options, &started));
+    assert_ok(cascade_start(store, "plain", NULL, &keyed_options, &started));
     assert_true(started.existed);
     assert_memory_equal(run, &started.id, sizeof(*run));
-}
-
-static cascade_uuid
-run_of_key(int32_t number)
-{
-    return csc_uuid_v8("u", "k", number);
-}
-
-/* The node of a keyed cascade that goes on for three runs. */
-static cascade_err
-go_on(cascade_node *node, void *user)
-{
-    atomic_int *runs = user;
-
-    return atomic_fetch_add(runs, 1) < 2
-               ? cascade_node_continue_as_new(node, "again", NULL)
-               : CASCADE_OK;
-}
-
-static void
-run_three(test_db *db, cascade_store *store)
-{
-    const cascade_start_options options = {
-        .size = sizeof(options), .user_id = "u", .key = "k"};
-    cascade_engine *engine = db_engine(db, store, NULL);
-    cascade_uuid last = run_of_key(3);
-    cascade_started started;
-    atomic_int runs = 0;
-
-    assert_ok(cascade_engine_register(engine, "again", go_on, &runs, NULL));
-    assert_ok(cascade_engine_start(engine));
-    assert_ok(cascade_start(store, "again", NULL, &options, &started));
-    for (int32_t number = 1; number < 3; number++) {
-        cascade_uuid run = run_of_key(number);
-
-        db_await(store, &run, CASCADE_COMPLETED);
-    }
-    db_await(store, &last, CASCADE_COMPLETED);
-    db_close_engine(db, engine);
 }
 
 /* In the store that it came from the key's row is ahead; elsewhere the runs
@@ -593,12 +551,10 @@ a_key_leads_to_its_current_run(test_db *db)
     char *texts[3];
     cascade_started started;
 
-    run_three(db, store);
+    keyed_run_three(db, store, runs);
     assert_ok(cascade_store_open("memory:", NULL, &other));
-    for (int32_t i = 0; i < 3; i++) {
-        runs[i] = run_of_key(i + 1);
+    for (int i = 0; i < 3; i++)
         texts[i] = export_text(store, &runs[i]);
-    }
     assert_fails(CASCADE_ERR_REFUSED,
                  cascade_import(other, texts[2], NULL, &started));
     for (int i = 0; i < 3; i++) {

@@ -12,6 +12,7 @@
 #include "base/uuid.h"
 #include "cascade/manage.h"
 #include "store/store.h"
+#include "support/keyed.h"
 
 #define COUNT 7
 #define BAD 3 /* of these, by their ids */
@@ -227,16 +228,6 @@ purge_takes_the_others(test_db *db)
     assert_string_equal("1", left);
 }
 
-static cascade_err
-go_on(cascade_node *node, void *user)
-{
-    atomic_int *runs = user;
-
-    return atomic_fetch_add(runs, 1) < 2
-               ? cascade_node_continue_as_new(node, "again", NULL)
-               : CASCADE_OK;
-}
-
 static bool
 three_have_ended(void *context)
 {
@@ -259,7 +250,8 @@ run_chain(test_db *db, cascade_store *store)
     atomic_int runs = 0;
     cascade_uuid first;
 
-    assert_ok(cascade_engine_register(engine, "again", go_on, &runs, NULL));
+    assert_ok(
+        cascade_engine_register(engine, "again", keyed_again, &runs, NULL));
     assert_ok(cascade_engine_start(engine));
     first = db_start(store, "again");
     assert_true(stores_until(three_have_ended, store));
