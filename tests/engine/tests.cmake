@@ -9,7 +9,7 @@ cascade_test(engine_lane lanes/test_lane.c support/mix.c support/watch.c NEEDS
 cascade_test(engine_lane_held lanes/test_lane_held.c NEEDS stores)
 cascade_test(engine_locks lanes/test_locks.c NEEDS stores)
 cascade_test(engine_undone nodes/test_undone.c NEEDS stores)
-cascade_test(engine_slow lanes/test_slow.c NEEDS stores)
+cascade_test(engine_slow lanes/test_slow.c FLOOR manage NEEDS stores)
 cascade_test(engine_suspects claims/test_suspects.c NEEDS stores)
 cascade_test(engine_apart claims/test_apart.c NEEDS stores)
 cascade_test(engine_portions claims/test_portions.c NEEDS stores)
@@ -20,7 +20,8 @@ cascade_test(engine_backlog lanes/test_backlog.c NEEDS stores)
 cascade_test(engine_room claims/test_room.c NEEDS stores)
 cascade_test(engine_middling claims/test_middling.c NEEDS stores)
 cascade_test(engine_context_text pure/test_context_text.c)
-cascade_test(engine_numbers pure/test_numbers.c support/play.c NEEDS stores)
+cascade_test(engine_numbers pure/test_numbers.c support/play.c
+    FLOOR manage NEEDS stores)
 cascade_test(engine_scarce claims/test_scarce.c support/mix.c support/watch.c
     NEEDS stores)
 cascade_test(engine_refuse lanes/test_refuse.c NEEDS stores)
@@ -36,7 +37,8 @@ cascade_test(engine_native_faults transactions/test_native_faults.c
 cascade_test(engine_native_lanes transactions/test_native_lanes.c
     support/till.c support/ledger.c support/mix.c support/watch.c NEEDS stores)
 cascade_test(engine_native_refuse transactions/test_native_refuse.c
-    support/till.c support/ledger.c support/mix.c support/watch.c NEEDS stores)
+    support/till.c support/ledger.c support/mix.c support/watch.c
+    FLOOR manage NEEDS stores)
 cascade_test(engine_native_store transactions/test_native_store.c
     support/till.c support/ledger.c support/mix.c support/watch.c NEEDS stores)
 cascade_test(engine_native_stop transactions/test_native_stop.c support/till.c
@@ -63,35 +65,41 @@ cascade_test(engine_crowd life/test_crowd.c support/play.c NEEDS stores LABELS
     long)
 cascade_test(engine_commands commands/test_commands.c support/play.c NEEDS
     stores)
-cascade_test(engine_erasures commands/test_erasures.c NEEDS stores)
+cascade_test(engine_erasures commands/test_erasures.c FLOOR manage NEEDS stores)
 cascade_test(engine_slices lanes/test_slices.c NEEDS stores)
-cascade_test(engine_families commands/test_families.c NEEDS stores)
+cascade_test(engine_families commands/test_families.c FLOOR manage NEEDS stores)
 cascade_test(engine_retry commands/test_retry.c support/again.c support/play.c
+    FLOOR manage
     NEEDS stores)
 cascade_test(engine_rerun commands/test_rerun.c support/again.c support/play.c
+    FLOOR manage
     NEEDS stores LABELS long)
 cascade_test(engine_courses pure/test_courses.c support/mix.c support/watch.c
+    FLOOR manage
     NEEDS stores LABELS long)
 cascade_test(engine_fork commands/test_fork.c support/again.c support/play.c
+    FLOOR manage
     NEEDS stores)
 cascade_test(engine_dismiss claims/test_dismiss.c support/play.c NEEDS stores)
 cascade_test(engine_paused commands/test_paused.c support/peer.c
-    support/play.c NEEDS stores)
+    support/play.c FLOOR manage NEEDS stores)
 cascade_test(engine_paused_queues commands/test_paused_queues.c support/play.c
+    FLOOR manage
     NEEDS stores)
 cascade_test(engine_repeated lanes/test_repeated.c support/chain.c
-    support/play.c NEEDS stores)
+    support/play.c FLOOR manage NEEDS stores)
 cascade_test(engine_outlived claims/test_outlived.c support/chain.c
-    support/play.c NEEDS stores)
+    support/play.c FLOOR manage NEEDS stores)
 cascade_test(engine_chains commands/test_chains.c NEEDS stores)
 cascade_test(engine_begun_before claims/test_begun_before.c support/chain.c
-    support/play.c NEEDS stores)
+    support/play.c FLOOR manage NEEDS stores)
 cascade_test(engine_begun_again claims/test_begun_again.c support/chain.c
-    support/play.c NEEDS stores)
+    support/play.c FLOOR manage NEEDS stores)
 cascade_test(engine_outlived_always claims/test_outlived_always.c
     support/chain.c support/play.c NEEDS stores)
 cascade_test(engine_reuse commands/test_reuse.c support/play.c NEEDS stores)
-cascade_test(engine_many commands/test_many.c support/play.c NEEDS stores)
+cascade_test(engine_many commands/test_many.c support/play.c
+    FLOOR manage NEEDS stores)
 cascade_test(engine_children nodes/test_children.c support/play.c NEEDS stores)
 cascade_test(engine_crossings claims/test_crossings.c support/play.c NEEDS
     stores)
@@ -112,26 +120,28 @@ cascade_test(engine_updates nodes/test_updates.c support/play.c NEEDS stores)
 cascade_test(engine_instead nodes/test_instead.c support/play.c NEEDS stores)
 cascade_test(engine_joins nodes/test_joins.c support/play.c NEEDS stores)
 cascade_test(engine_jumps nodes/test_jumps.c support/play.c NEEDS stores)
-cascade_test(engine_state pure/test_state.c LABELS unit)
-cascade_test(engine_context nodes/test_context.c LABELS unit)
-cascade_test(engine_lookups looks/test_lookups.c LABELS unit)
-cascade_test(engine_state_rows pure/test_state_rows.c LABELS unit)
-cascade_test(engine_joined nodes/test_joined.c LABELS unit)
-cascade_test(engine_build pure/test_build.c LABELS unit)
-cascade_test(engine_records pure/test_records.c LABELS unit)
-cascade_test(engine_record_members pure/test_record_members.c LABELS unit)
+cascade_test(engine_state pure/test_state.c FLOOR state LABELS unit)
+cascade_test(engine_context nodes/test_context.c FLOOR state LABELS unit)
+cascade_test(engine_lookups looks/test_lookups.c FLOOR change LABELS unit)
+cascade_test(engine_state_rows pure/test_state_rows.c FLOOR state LABELS unit)
+cascade_test(engine_joined nodes/test_joined.c FLOOR change LABELS unit)
+cascade_test(engine_build pure/test_build.c FLOOR change LABELS unit)
+cascade_test(engine_records pure/test_records.c FLOOR change LABELS unit)
+cascade_test(engine_record_members pure/test_record_members.c
+    FLOOR state LABELS unit)
 cascade_test(engine_handover claims/test_handover.c NEEDS stores)
-cascade_test(engine_trial claims/test_trial.c NEEDS stores)
+cascade_test(engine_trial claims/test_trial.c FLOOR manage NEEDS stores)
 cascade_test(engine_pauses commands/test_pauses.c NEEDS stores)
 cascade_test(engine_burst claims/test_burst.c NEEDS stores)
 cascade_test(engine_bounds lanes/test_bounds.c support/play.c NEEDS stores)
 cascade_test(engine_messages_anywhere claims/test_messages_anywhere.c NEEDS
     stores)
 cascade_test(engine_peers claims/test_peers.c support/peer.c NEEDS stores)
-cascade_test(engine_about looks/test_about.c)
+cascade_test(engine_about looks/test_about.c FLOOR query)
 cascade_test(engine_lists looks/test_lists.c support/peer.c NEEDS stores)
-cascade_test(engine_explain looks/test_explain.c)
+cascade_test(engine_explain looks/test_explain.c FLOOR query)
 cascade_test(engine_explain_stores looks/test_explain_stores.c support/peer.c
+    FLOOR manage
     NEEDS stores)
 cascade_test(engine_cursor looks/test_cursor.c support/play.c NEEDS stores)
 if(CASCADE_SQLITE)

@@ -44,5 +44,6 @@ if(CASCADE_POSTGRES)
     # Calls that are cut off by their own deadline, on the shared server.
     cascade_test(faults_postgres_lost postgres_lost.c
     ../store/postgres/postgres_fixture.c ../store/postgres/postgres_proxy.c
+    FLOOR manage
     NEEDS server LABELS long)
 endif()

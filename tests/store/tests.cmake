@@ -44,9 +44,10 @@ if(CASCADE_POSTGRES)
         ${conformance} NEEDS server LABELS long)
     cascade_test(store_postgres_hostile postgres/test_postgres_hostile.c
     postgres/hostile.c postgres/postgres_fixture.c postgres/postgres_node.c
-    postgres/postgres_proxy.c NEEDS server)
+    postgres/postgres_proxy.c FLOOR manage NEEDS server)
     cascade_test(store_guest_pooler postgres/test_guest_pooler.c
-    ../faults/pooler.c ../process/server.c NEEDS postgresql pgbouncer)
+    ../faults/pooler.c ../process/server.c
+    FLOOR client NEEDS postgresql pgbouncer)
     cascade_test(store_postgres_schema postgres/test_postgres_schema.c
         postgres/postgres_fixture.c NEEDS server)
     cascade_test(store_postgres_faults postgres/test_postgres_faults.c
@@ -64,35 +65,36 @@ if(CASCADE_POSTGRES)
     postgres/test_postgres_native_session.c postgres/postgres_fixture.c
     postgres/postgres_node.c postgres/postgres_proxy.c NEEDS server)
     cascade_test(store_postgres_guest postgres/test_postgres_guest.c
-        postgres/postgres_fixture.c postgres/postgres_app.c NEEDS server)
+        postgres/postgres_fixture.c postgres/postgres_app.c
+    FLOOR client NEEDS server)
     cascade_test(store_postgres_functions postgres/test_postgres_functions.c
-        postgres/postgres_fixture.c NEEDS server)
+        postgres/postgres_fixture.c FLOOR client NEEDS server)
     cascade_test(store_postgres_sealed postgres/test_postgres_sealed.c
-        postgres/postgres_fixture.c NEEDS server)
+        postgres/postgres_fixture.c FLOOR client NEEDS server)
     cascade_test(store_postgres_held postgres/test_postgres_held.c
         postgres/postgres_fixture.c postgres/postgres_proxy.c NEEDS server)
 endif()
 cascade_test(store_handle test_store.c)
-cascade_test(store_move test_move.c)
+cascade_test(store_move test_move.c FLOOR client)
 cascade_test(store_memory_parts test_memory_parts.c)
 cascade_test(store_statement test_statement.c)
 if(CASCADE_SQLITE)
     cascade_test(store_sqlite_file sqlite/test_sqlite_file.c
     sqlite/sqlite_fixture.c)
     cascade_test(store_sqlite_guest sqlite/test_sqlite_guest.c
-    sqlite/sqlite_fixture.c)
+    sqlite/sqlite_fixture.c FLOOR client)
     cascade_test(store_sqlite_hostile sqlite/test_sqlite_hostile.c
     sqlite/sqlite_fixture.c)
     cascade_test(store_sqlite_gone sqlite/test_sqlite_gone.c
-    sqlite/sqlite_fixture.c)
+    sqlite/sqlite_fixture.c FLOOR client)
     cascade_test(store_sqlite_hooks sqlite/test_sqlite_hooks.c
-    sqlite/sqlite_fixture.c)
+    sqlite/sqlite_fixture.c FLOOR client)
     cascade_test(store_sqlite_manage sqlite/test_sqlite_manage.c
-    sqlite/sqlite_fixture.c)
+    sqlite/sqlite_fixture.c FLOOR manage)
     cascade_test(store_sqlite_messages sqlite/test_sqlite_messages.c
     sqlite/sqlite_fixture.c)
     cascade_test(store_sqlite_native sqlite/test_sqlite_native.c
-    sqlite/sqlite_fixture.c sqlite/sqlite_nodes.c)
+    sqlite/sqlite_fixture.c sqlite/sqlite_nodes.c FLOOR client)
     cascade_test(store_sqlite_native_faults sqlite/test_sqlite_native_faults.c
     sqlite/sqlite_disk.c sqlite/sqlite_fixture.c sqlite/sqlite_memory.c
     sqlite/sqlite_nodes.c sqlite/sqlite_vfs.c)
@@ -107,6 +109,7 @@ if(CASCADE_SQLITE)
     cascade_test(store_sqlite_crash sqlite/test_sqlite_crash.c
     sqlite/sqlite_fixture.c sqlite/sqlite_memory.c LABELS long)
     cascade_test(sqlite_power sqlite/test_sqlite_power.c sqlite/power_life.c
-    sqlite/sqlite_disk.c sqlite/sqlite_fixture.c sqlite/sqlite_vfs.c LABELS
+    sqlite/sqlite_disk.c sqlite/sqlite_fixture.c sqlite/sqlite_vfs.c
+    FLOOR client LABELS
     long)
 endif()

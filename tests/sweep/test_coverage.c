@@ -171,7 +171,7 @@ static void
 every_call_that_can_fail_is_failed(void **state)
 {
     (void)state;
-    assert_true(each_line(SWEEP_NM " -u '" SWEEP_LIBRARY
+    assert_true(each_line(SWEEP_NM " -u '" SWEEP_STORE "' '" SWEEP_CLIENT
                                    "' | awk '$1 == \"U\" && "
                                    "$2 ~ /^(sqlite3_|PQ|pq|lo_)/ {print $2}'",
                           expect_call) > 0);

@@ -89,5 +89,6 @@ list(JOIN sqlite_calls " " wrapped_sqlite)
 list(JOIN libpq_calls " " wrapped_libpq)
 target_compile_definitions(test_sweep_coverage PRIVATE
     "SWEEP_NM=\"${CMAKE_NM}\""
-    "SWEEP_LIBRARY=\"$<TARGET_FILE:cascade_internal>\""
+    "SWEEP_STORE=\"$<TARGET_FILE:cascade_floor_store>\""
+    "SWEEP_CLIENT=\"$<TARGET_FILE:cascade_floor_client>\""
     "SWEEP_WRAPPED_CALLS=\" ${wrapped_sqlite} ${wrapped_libpq} \"")

@@ -3,19 +3,12 @@
 # The floor of time. Nothing here hangs on the machine's zones but time_zdump,
 # which compares them with what the machine makes of them.
 
-# cascade_time_test(NAME SOURCE PARTS... [NEEDS ...] [LABELS ...])
-function(cascade_time_test name)
-    cascade_test(${name} ${ARGN})
-    target_link_libraries(test_${name} PRIVATE test_time)
-endfunction()
-
-cascade_time_test(time_civil test_civil.c ../base/support.c)
-cascade_time_test(time_zone test_zone.c made.c ../base/support.c)
-cascade_time_test(time_cron test_cron.c pattern.c made.c ../base/support.c)
-cascade_time_test(time_dst test_dst.c made.c ../base/support.c)
-cascade_time_test(time_rules test_rules.c made.c ../base/support.c)
-cascade_time_test(time_describe test_describe.c pattern.c made.c
+cascade_test(time_civil test_civil.c ../base/support.c)
+cascade_test(time_zone test_zone.c made.c ../base/support.c)
+cascade_test(time_cron test_cron.c pattern.c made.c ../base/support.c)
+cascade_test(time_dst test_dst.c made.c ../base/support.c)
+cascade_test(time_rules test_rules.c made.c ../base/support.c)
+cascade_test(time_describe test_describe.c pattern.c made.c
     ../base/support.c)
-cascade_time_test(time_zdump test_zdump.c ../base/support.c NEEDS tzdata)
+cascade_test(time_zdump test_zdump.c ../base/support.c NEEDS tzdata)
 cascade_test_program(time_croner croner.c pattern.c ../base/support.c)
-target_link_libraries(test_time_croner PRIVATE test_time)
