@@ -6,9 +6,9 @@
  *
  * A message stays in the store until the commit that received it, so nothing
  * can be lost here, and each look shows again what is under way. Therefore a
- * run has one RECEIVE post at a time (`receiving`), and while it has one, or is
+ * run has one RECEIVE post at a time (run->mail), and while it has one, or is
  * being given up (FREEING), what is shown for it is passed over: it is looked
- * for again once that commit is done (`more_messages`). If the run was given up
+ * for again once that commit is done (CSC_MAIL_MORE). If the run was given up
  * by then, the message makes it claimable, by us or by others. A commit that is
  * done while the store looks may have received what it shows, so a run with
  * such a commit (`receipt`) is passed over as well.
@@ -363,7 +363,7 @@ csc_receive_post_locked(cascade_engine *engine, csc_run *run, csc_post *post)
 
     csc_assert(post != NULL);
     first = post->messages;
-    if (run->receiving || csc_run_is_leaving(run)) {
+    if (csc_run_is_receiving(run) || csc_run_is_leaving(run)) {
         pass_over(run, post);
         return;
     }
@@ -384,10 +384,8 @@ csc_receive_post_locked(cascade_engine *engine, csc_run *run, csc_post *post)
     if (run->receive_max > 0)
         csc_message_list_cut(post, run->receive_max,
                              run->state.recorded == CASCADE_ERROR);
-    run->receiving = true;
     /* A deletion ends the cascade first, and stays. */
-    if (run->more_messages || post->cut || post->deletions > 0)
-        csc_mailbox_note_more(engine, run);
+    csc_mailbox_post(engine, run, post->cut || post->deletions > 0);
     csc_op_queue_add(engine, run, post);
     if (run->plan != NULL)
         csc_run_close(run, CSC_RUN_FREEING);

@@ -107,7 +107,7 @@ note_received(cascade_engine *engine, csc_run *run, const csc_post *posts)
         looked =
             looked || p->kind == CSC_POST_RECEIVE || p->kind == CSC_POST_FREE;
     }
-    if (looked || !(run->receiving || csc_run_is_leaving(run)))
+    if (looked || !(csc_run_is_receiving(run) || csc_run_is_leaving(run)))
         csc_mailbox_again(engine, run);
 }
 

@@ -260,7 +260,7 @@ divide_run_locked(csc_lane *lane, csc_item *item)
         run->one_by_one = true;
     } else if (messages > 1) {
         run->receive_max = (messages + SLOW_PART - 1) / SLOW_PART;
-        run->more_messages = true;
+        csc_mailbox_note_more(lane->engine, run);
         csc_message_list_cut(item->posts, run->receive_max,
                              run->state.recorded == CASCADE_ERROR);
     } else if (smaller) {

@@ -44,8 +44,10 @@ csc_mailbox_look_again(cascade_engine *engine)
 void
 csc_mailbox_note_more(cascade_engine *engine, csc_run *run)
 {
-    run->more_messages = true;
-    if (!csc_run_is_held(run) || !run->receiving || run->in_hand_at != NULL)
+    run->mail =
+        csc_run_is_receiving(run) ? CSC_MAIL_RECEIVING_MORE : CSC_MAIL_MORE;
+    if (!csc_run_is_held(run) || !csc_run_is_receiving(run) ||
+        run->in_hand_at != NULL)
         return;
     run->in_hand_next = engine->mailbox.in_hand;
     run->in_hand_at = &engine->mailbox.in_hand;
@@ -55,7 +57,17 @@ csc_mailbox_note_more(cascade_engine *engine, csc_run *run)
 }
 
 void
-csc_mailbox_forget(csc_run *run)
+csc_mailbox_post(cascade_engine *engine, csc_run *run, bool more)
+{
+    csc_assert(!csc_run_is_receiving(run));
+    more = more || csc_run_has_more_mail(run);
+    run->mail = CSC_MAIL_RECEIVING;
+    if (more)
+        csc_mailbox_note_more(engine, run);
+}
+
+static void
+take_out(csc_run *run)
 {
     if (run->in_hand_at == NULL)
         return;
@@ -64,6 +76,17 @@ csc_mailbox_forget(csc_run *run)
     if (run->in_hand_next != NULL)
         run->in_hand_next->in_hand_at = run->in_hand_at;
     run->in_hand_at = NULL;
+}
+
+void
+csc_mailbox_forget(cascade_engine *engine, csc_run *run)
+{
+    bool any = run->mail != CSC_MAIL_NONE;
+
+    take_out(run);
+    run->mail = csc_run_is_receiving(run) ? CSC_MAIL_RECEIVING : CSC_MAIL_NONE;
+    if (any)
+        csc_mailbox_look_again(engine);
 }
 
 size_t
@@ -80,9 +103,9 @@ csc_mailbox_ids(const cascade_engine *engine, cascade_uuid *ids, size_t max)
 void
 csc_mailbox_done(cascade_engine *engine, csc_run *run)
 {
-    csc_assert(run->receiving);
-    csc_mailbox_forget(run);
-    run->receiving = false;
+    csc_assert(csc_run_is_receiving(run));
+    take_out(run);
+    run->mail = csc_run_has_more_mail(run) ? CSC_MAIL_MORE : CSC_MAIL_NONE;
     run->receipt = ++engine->mailbox.receipts;
 }
 
@@ -107,9 +130,9 @@ csc_mailbox_left(cascade_engine *engine, const csc_run *run)
 void
 csc_mailbox_again(cascade_engine *engine, csc_run *run)
 {
-    if (!run->more_messages)
+    if (run->mail != CSC_MAIL_MORE)
         return;
-    run->more_messages = false;
+    run->mail = CSC_MAIL_NONE;
     csc_mailbox_look_again(engine);
 }
 

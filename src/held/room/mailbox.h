@@ -42,10 +42,12 @@ bool csc_mailbox_is_due(const cascade_engine *engine);
 int64_t csc_mailbox_next_ns(const cascade_engine *engine);
 /* A commit of the run that received is done. */
 void csc_mailbox_done(cascade_engine *engine, csc_run *run);
+/* A RECEIVE post of it is made; there may be `more` than that. */
+void csc_mailbox_post(cascade_engine *engine, csc_run *run, bool more);
 /* There are more messages of the run than it receives now, or may be. */
 void csc_mailbox_note_more(cascade_engine *engine, csc_run *run);
-/* It leaves memory. */
-void csc_mailbox_forget(csc_run *run);
+/* It leaves memory: whatever it was to receive is looked for again. */
+void csc_mailbox_forget(cascade_engine *engine, csc_run *run);
 /* Of whom that is known: nothing is gained by a look before they have
  * committed. At most `max`; gives how many. */
 size_t csc_mailbox_ids(const cascade_engine *engine, cascade_uuid *ids,

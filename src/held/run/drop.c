@@ -52,9 +52,7 @@ csc_drop_run(cascade_engine *engine, csc_run *run, cascade_err err)
     run->first_post = NULL;
     run->last_post = NULL;
     csc_run_free_posts(posts, err);
-    run->more_messages = run->more_messages || run->receiving;
-    csc_mailbox_forget(run);
-    csc_mailbox_again(engine, run);
+    csc_mailbox_forget(engine, run);
     csc_timer_remove(engine, run);
     csc_txn_slot_drop_locked(engine, run);
     if (engine->reloads.suspect == run) {

@@ -226,12 +226,12 @@ is_out(const csc_run *run)
            run->waiting.first == NULL;
 }
 
-/* A look that is in hand is that of one which receives, and has more. */
+/* One of mailbox.in_hand receives, and has more. */
 static bool
 is_mail_sound(const csc_run *run)
 {
     return run->in_hand_at == NULL ||
-           (*run->in_hand_at == run && run->receiving && run->more_messages);
+           (*run->in_hand_at == run && run->mail == CSC_MAIL_RECEIVING_MORE);
 }
 
 static bool

@@ -87,11 +87,37 @@ typedef enum csc_run_extent {
     CSC_EXTENT_UNREAD   /* no more than that, since its load kills */
 } csc_run_extent;
 
+/* Its messages, between a look for them and the commit that receives them.
+ *
+ *                 posted
+ *   NONE ------------------------> RECEIVING
+ *    |  ^ <------- done -----------    |
+ *    |  |                              |
+ *   more again                        more
+ *    v  |                              v
+ *   MORE ---------- posted -------> RECEIVING_MORE
+ *        <--------- done ----------
+ *
+ *   posted   csc_mailbox_post(); where there are more, RECEIVING_MORE at once
+ *   more     csc_mailbox_note_more()
+ *   done     csc_mailbox_done(): the commit is
+ *   again    csc_mailbox_again(): they are looked for
+ *
+ * Of a run that leaves memory the messages are looked for at once, and a post
+ * that is in flight is RECEIVING until that is decided. */
+typedef enum csc_run_mail {
+    CSC_MAIL_NONE,      /* none is known of */
+    CSC_MAIL_MORE,      /* some were passed over: looked for behind a commit */
+    CSC_MAIL_RECEIVING, /* a RECEIVE post is under way: no other is made */
+    CSC_MAIL_RECEIVING_MORE /* and some besides; in mailbox.in_hand if held */
+} csc_run_mail;
+
 typedef struct csc_run {
     csc_state state;
     csc_run_life life;
     csc_run_commit commit;
     csc_run_extent extent;
+    csc_run_mail mail;
     csc_sealing *sealing; /* beside it; NULL: the store has no integrity */
     uint32_t lane;
     int32_t takeovers;    /* as the run row has it */
@@ -115,9 +141,7 @@ typedef struct csc_run {
                                 each of its commits: pace.c */
     size_t receive_max;      /* messages in a commit: pace.c; 0: any */
     bool one_by_one; /* a change was refused or too slow: one post a commit */
-    bool receiving;  /* a RECEIVE post is under way: no other is made */
-    bool slicing;    /* a SLICE post is */
-    bool more_messages; /* there are some besides: looked for once it is */
+    bool slicing;    /* a SLICE post is under way */
     struct csc_run *in_hand_next; /* of mailbox.in_hand; */
     struct csc_run **in_hand_at;  /* what leads to it there; NULL: nothing */
     uint64_t receipt;  /* the number of its last commit that received */
@@ -164,6 +188,18 @@ static inline bool
 csc_run_is_gone(const csc_run *run)
 {
     return run->life >= CSC_RUN_GONE;
+}
+
+static inline bool
+csc_run_is_receiving(const csc_run *run)
+{
+    return run->mail >= CSC_MAIL_RECEIVING;
+}
+
+static inline bool
+csc_run_has_more_mail(const csc_run *run)
+{
+    return run->mail == CSC_MAIL_MORE || run->mail == CSC_MAIL_RECEIVING_MORE;
 }
 
 static inline bool

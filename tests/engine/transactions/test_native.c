@@ -510,7 +510,7 @@ one_is_received(void *context)
 
     pthread_mutex_lock(&engine->mutex);
     run = csc_map_get(&engine->runs, &t->id);
-    received = run != NULL && run->receiving;
+    received = run != NULL && csc_run_is_receiving(run);
     pthread_mutex_unlock(&engine->mutex);
     return received;
 }
