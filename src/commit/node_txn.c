@@ -134,9 +134,9 @@ csc_node_txn_begin(cascade_engine *engine, csc_lane *lane, csc_call *call)
     pthread_mutex_lock(&engine->mutex);
     csc_assert(lane->taken && !csc_lane_queue_is_busy_locked(lane));
     lane->begun = err;
-    lane->open = err == CASCADE_OK;
+    lane->txn = err == CASCADE_OK ? CSC_TXN_OPEN : CSC_TXN_NONE;
     lane->guest_used = false;
-    if (lane->open)
+    if (err == CASCADE_OK)
         engine->txn.backoff_ms = 0;
     back = is_no_attempt(err) && !csc_run_is_gone(run);
     if (back) {
@@ -157,9 +157,9 @@ roll_back(csc_lane *lane)
     cascade_engine *engine = lane->engine;
     cascade_err err = CASCADE_OK;
 
-    if (lane->open)
+    if (lane->txn != CSC_TXN_NONE)
         err = csc_move_abandon(engine->store, &lane->transaction);
-    lane->open = false;
+    lane->txn = CSC_TXN_NONE;
     return err;
 }
 
@@ -168,13 +168,14 @@ csc_node_txn_keep_locked(csc_lane *lane, csc_post *post)
 {
     csc_run *run = lane->run;
 
-    lane->keeps = lane->open && post != NULL && run->native == lane;
-    if (!lane->keeps) {
+    csc_assert(lane->txn != CSC_TXN_KEPT);
+    if (lane->txn == CSC_TXN_NONE || post == NULL || run->native != lane) {
         csc_txn_slot_let_go_locked(lane->engine, lane);
         return false;
     }
     csc_assert(lane->taken && lane->item_count == 0);
     csc_assert(run->commit == CSC_COMMIT_NONE);
+    lane->txn = CSC_TXN_KEPT;
     run->native = NULL;
     run->commit = CSC_COMMIT_BEGUN;
     run->receives = lane->engine->mailbox.receives;
@@ -280,7 +281,7 @@ apply(csc_lane *lane)
     cascade_engine *engine = lane->engine;
 
     pthread_mutex_lock(&engine->mutex);
-    csc_assert(!lane->open);
+    csc_assert(lane->txn == CSC_TXN_NONE);
     engine->stats.transactions++;
     pthread_mutex_unlock(&engine->mutex);
     csc_apply_batch(lane);
@@ -313,7 +314,7 @@ csc_node_txn_settle(csc_lane *lane)
     cascade_err err = CASCADE_OK;
 
     csc_vital_sign(&lane->vital);
-    csc_assert(lane->item_count == 1 && !lane->open);
+    csc_assert(lane->item_count == 1 && lane->txn == CSC_TXN_NONE);
     err = csc_move_settle(engine->store, &engine->incarnation.id, lane->index,
                           lane->number + 1, &committed);
 
@@ -337,8 +338,8 @@ finish(csc_lane *lane)
                            .changes = lane->changes,
                            .change_count = lane->items[0].count};
 
-    csc_assert(lane->open && lane->keeps);
-    lane->open = false;
+    csc_assert(lane->txn == CSC_TXN_KEPT);
+    lane->txn = CSC_TXN_NONE;
     return csc_move_finish(engine->store, &lane->transaction, &batch,
                            lane->existed);
 }
@@ -409,7 +410,7 @@ csc_node_txn_end(csc_lane *lane)
     bool threads = engine->options.mode == CASCADE_MODE_THREADS;
     bool put_off = false;
 
-    if (lane->keeps)
+    if (lane->txn == CSC_TXN_KEPT)
         commit(lane);
     else
         (void)roll_back(lane);
@@ -417,7 +418,7 @@ csc_node_txn_end(csc_lane *lane)
         csc_node_txn_settle(lane);
     pthread_mutex_lock(&engine->mutex);
     csc_assert(csc_lane_queue_is_sound_locked(lane));
-    csc_assert(lane->native && lane->taken && !lane->open);
+    csc_assert(lane->native && lane->taken && lane->txn == CSC_TXN_NONE);
     lane->taken = false;
     lane->in_round = false;
     pthread_cond_broadcast(&engine->wakeup.quiet_cond);

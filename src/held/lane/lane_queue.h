@@ -64,6 +64,24 @@ typedef enum csc_lane_state {
     CSC_LANE_RESCUE    /* the incarnation is gone: only starts are left in it */
 } csc_lane_state;
 
+/* The transaction of a transactional node's lane. It is the worker's that has
+ * taken the lane: nobody else looks.
+ *
+ *           begun            kept
+ *   NONE ----------> OPEN ----------> KEPT
+ *     ^               |                 |
+ *     +- rolled back -+--- finished ----+
+ *
+ *   begun        csc_node_txn_begin(): the function is called in it
+ *   kept         csc_node_txn_keep_locked(): a completion is in the batch
+ *   finished     finish() of node_txn.c: committed, or it is to be settled
+ *   rolled back  roll_back() there */
+typedef enum csc_txn_state {
+    CSC_TXN_NONE,
+    CSC_TXN_OPEN, /* to be rolled back, unless it is kept */
+    CSC_TXN_KEPT  /* to be committed with the completion */
+} csc_txn_state;
+
 #define CSC_TROUBLE_SIZE 160
 
 typedef struct csc_lane {
@@ -114,11 +132,10 @@ typedef struct csc_lane {
     csc_run *run; /* whose execution has it, while it is taken */
     csc_exec *exec;
     /* The worker's own. */
-    cascade_native transaction;
-    bool open;         /* there is one */
-    cascade_err begun; /* what its beginning has answered */
-    bool keeps;        /* a completion, to be committed with it */
-    bool guest_used;   /* there may be messages of the function's */
+    csc_txn_state txn;
+    cascade_native transaction; /* unless NONE */
+    cascade_err begun;          /* what its beginning has answered */
+    bool guest_used;            /* there may be messages of the function's */
 } csc_lane;
 
 /* Whether it has a batch; and one that is of the incarnation. */
