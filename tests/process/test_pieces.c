@@ -32,8 +32,9 @@
 #define CHILDREN 200  /* of a family */
 #define DEATHS_MIN 3  /* before it is done */
 #define DEATHS_LOAD 4 /* of a load nothing is left by a life */
+#define DEATHS_MAX 20 /* that is enough: the next one lives on */
 #define PIECES 4      /* of one life, at most */
-#define LIVES_MAX 3000
+#define LIVES_MAX (DEATHS_MAX + 8)
 #define HOUR_MS 3600000
 #define LIMIT_MS 120000
 
@@ -337,17 +338,26 @@ have_small_ended(const play *p)
 
 /* Those who die are followed by others, also the last: it may be about to. */
 static bool
-is_done(void *context)
+has_ended_or_died(void *context)
 {
     play *p = context;
 
     if (p->done(p))
         return true;
-    if (has_died(p)) {
-        give_orders(p, p->orders->move);
-        begin_life(p);
-    }
-    return false;
+    if (!has_died(p))
+        return false;
+    give_orders(p, p->deaths < DEATHS_MAX ? p->orders->move : -1);
+    begin_life(p);
+    return true;
+}
+
+/* A life may take as long as the machine is busy, so each has all the time. */
+static void
+wait_done(play *p, bool (*done)(const play *p))
+{
+    p->done = done;
+    while (!done(p))
+        assert_true(place_wait(has_ended_or_died, p, LIMIT_MS));
 }
 
 static void
@@ -357,8 +367,7 @@ play_close(play *p)
     size_t freed = 0;
 
     p->orders->move = -1;
-    p->done = have_small_ended;
-    assert_true(place_wait(is_done, p, LIMIT_MS));
+    wait_done(p, have_small_ended);
     assert_int_equal(kill(p->worker, SIGKILL), 0);
     assert_int_equal(waitpid(p->worker, NULL, 0), p->worker);
     assert_ok(
@@ -413,8 +422,7 @@ open_with(place_kind kind, const char *node, bool (*grown)(void *context),
     begin_life(p);
     p->orders->giant = start(p->store, node);
     assert_true(place_wait(grown, p, LIMIT_MS));
-    p->done = have_small_ended;
-    assert_true(place_wait(is_done, p, LIMIT_MS));
+    wait_done(p, have_small_ended);
     give_orders(p, move);
     return p;
 }
@@ -422,8 +430,7 @@ open_with(place_kind kind, const char *node, bool (*grown)(void *context),
 static void
 play_on(play *p, bool (*done)(const play *p), size_t deaths_min)
 {
-    p->done = done;
-    assert_true(place_wait(is_done, p, LIMIT_MS));
+    wait_done(p, done);
     if (p->deaths < deaths_min)
         fail_msg("%zu deaths", p->deaths);
 }
@@ -510,8 +517,7 @@ a_deletion_of_a_run_that_leads_on(void **state)
     assert_true(place_wait(has_news, p, LIMIT_MS));
     assert_ok(cascade_signal(p->store, &p->orders->giant, "go", NULL, NULL));
     assert_true(place_wait(has_continued, p, LIMIT_MS));
-    p->done = have_small_ended;
-    assert_true(place_wait(is_done, p, LIMIT_MS));
+    wait_done(p, have_small_ended);
     give_orders(p, WRAP_ERASE);
     assert_ok(cascade_delete(p->store, &p->orders->giant, &now));
     play_on(p, is_erased, DEATHS_MIN);
