@@ -26,9 +26,8 @@
  * the auxiliary tables were lost, is lost, and so is that a child has ended.
  * Such things are told, and counted as unknown.
  */
-#include "cascade/manage.h"
+#include "manage/adopt_internal.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "base/check.h"
@@ -39,327 +38,31 @@
 #include "base/status.h"
 #include "base/uuid.h"
 #include "cascade/cascade.h"
+#include "cascade/manage.h"
 #include "cascade/rows.h"
 #include "cascade/store.h"
 #include "held/wakeup.h"
 #include "query/audit/audit.h"
-#include "query/audit/audit_read.h"
 #include "query/audit/audit_seal.h"
 #include "query/audit/faults.h"
 #include "query/link.h"
 #include "query/start_records.h"
-#include "state/full_output.h"
-#include "state/kind.h"
 #include "state/start_record.h"
-#include "state/state.h"
 #include "store/move.h"
 #include "store/ring.h"
 #include "store/seal.h"
 #include "store/store.h"
 
-#define PAGE CSC_AUDIT_GROUP_MAX
-#define NOTED_MAX 20 /* executions told one by one, and children looked up */
-
-/* What is told, by this name. */
-#define RULE_RUN "A1 run"
-#define RULE_STATUS "A2 status"
-#define RULE_FN_ID "A3 fn_id"
-#define RULE_KEY "A4 key"
-#define RULE_FORM "A5 ids of another form"
-#define RULE_GAPS "A6 gaps"
-#define RULE_KEYS "A7 context keys"
-#define RULE_AGAIN "A8 runs again"
-#define RULE_SPAWNS "A9 spawns"
-#define RULE_MESSAGES "A10 messages"
-#define RULE_CHILD "A11 children"
-#define RULE_ENDED "A12 ended"
-#define RULE_READABLE "A13 readable"
-#define RULE_SEAL "A14 seal"
-
-/* A cascade of a page. */
-typedef struct target {
-    cascade_row row;
-    bool has_run;
-    csc_family_state family;
-    csc_meta meta;
-} target;
-
-/* Which names of nodes a program can register. */
-typedef enum naming {
-    NAME_OWN,
-    NAME_FOREIGN, /* with `foreign` */
-    NAME_NONE     /* not at all */
-} naming;
-
-/* What the rows of one cascade show besides. */
-typedef struct tally {
-    csc_seal fresh; /* of them, where there is integrity */
-    bool seals;
-    int64_t executions;
-    int64_t foreign; /* of another form */
-    int64_t id_keys; /* events whose key is an id */
-    int64_t running;
-    int32_t again[NOTED_MAX]; /* the first of those */
-    naming names[NOTED_MAX];  /* of their nodes */
-    int64_t children;         /* parts of children that are RUNNING */
-    cascade_uuid child[NOTED_MAX];
-    int32_t child_part[NOTED_MAX];
-} tally;
-
-typedef struct adopter {
-    cascade_store *store;
-    cascade_check_options options;
-    cascade_check_report *report;
-    int64_t now_ms;
-    csc_arena arena; /* of one page: its texts, and those of the repairs */
-    target targets[PAGE];
-    size_t count;
-    cascade_repair repairs[PAGE];
-    size_t repair_count;
-    csc_faults faults; /* of the list of that page */
-    csc_audit audit;
-    tally tally;
-    cascade_err told; /* what became of telling */
-} adopter;
-
-/* ---- Telling ------------------------------------------------------------ */
-
-/* After the first that ends the call nothing is told any more. */
-static void tell(adopter *a, const cascade_uuid *id, int32_t function_id,
-                 const char *rule, const char *format, ...)
-    CASCADE_PRINTF(5, 6);
-
-static void
-tell(adopter *a, const cascade_uuid *id, int32_t function_id, const char *rule,
-     const char *format, ...)
-{
-    char text[CSC_ERRMSG_SIZE];
-    va_list args;
-
-    if (a->told != CASCADE_OK)
-        return;
-    a->report->findings++;
-    if (a->options.finding == NULL)
-        return;
-    va_start(args, format);
-    (void)vsnprintf(text, sizeof(text), format, args);
-    va_end(args);
-    if (!a->options.finding(a->options.context, id, function_id, rule, text))
-        a->told = csc_fail(CASCADE_ERR_STOPPED,
-                           "adopt: its finding function ended it");
-}
-
-static cascade_err
-tell_progress(const adopter *a)
-{
-    const cascade_progress progress = {.seen = a->report->cascades,
-                                       .done = a->report->repaired};
-
-    if (a->options.progress == NULL ||
-        a->options.progress(a->options.context, &progress))
-        return CASCADE_OK;
-    return csc_fail(CASCADE_ERR_STOPPED,
-                    "adopt: its progress function ended it");
-}
-
-/* ---- What the rows show ------------------------------------------------- */
-
-static naming
-naming_of(const char *name)
-{
-    if (csc_check_name("node name", name) == CASCADE_OK)
-        return NAME_OWN;
-    return csc_check_foreign_name("node name", name) == CASCADE_OK
-               ? NAME_FOREIGN
-               : NAME_NONE;
-}
-
-static cascade_err
-add_fresh(tally *t, const cascade_execution_row *row)
-{
-    return t->seals ? csc_seal_add_execution(&t->fresh, row) : CASCADE_OK;
-}
-
-static cascade_err
-tally_execution(void *context, const cascade_execution_row *row)
-{
-    tally *t = context;
-    csc_record record;
-
-    t->executions++;
-    csc_full_output_read(row, &record);
-    if (record.foreign)
-        t->foreign++;
-    if (row->status != CASCADE_EXECUTION_RUNNING)
-        return add_fresh(t, row);
-    if (csc_kind_of(row->node_name) == CSC_PART_CHILD) {
-        if (t->children < NOTED_MAX) {
-            t->child[t->children] = record.child;
-            t->child_part[t->children] = row->function_id;
-        }
-        t->children++;
-    } else if (csc_kind_of(row->node_name) == CSC_PART_NONE) {
-        if (t->running < NOTED_MAX) {
-            t->again[t->running] = row->function_id;
-            t->names[t->running] = naming_of(row->node_name);
-        }
-        t->running++;
-    }
-    return add_fresh(t, row);
-}
-
-static cascade_err
-tally_event(void *context, const cascade_event_row *row)
-{
-    tally *t = context;
-    cascade_uuid id;
-
-    if (cascade_uuid_parse(row->key, &id) == CASCADE_OK)
-        t->id_keys++;
-    if (t->seals)
-        csc_seal_add_event(&t->fresh, row);
-    return CASCADE_OK;
-}
-
-/* ---- What is told of a cascade ------------------------------------------ */
-
-static void
-tell_foreign(adopter *a, const cascade_uuid *id)
-{
-    const csc_audit *audit = &a->audit;
-    int64_t first = audit->seen_count > 0 ? audit->seen[0].function_id : 0;
-    int64_t span = csc_audit_highest(audit) - first + 1;
-
-    if (a->tally.foreign > 0)
-        tell(a, id, -1, RULE_FORM,
-             "%lld executions have ids of another program's form; they are "
-             "taken as they are",
-             (long long)a->tally.foreign);
-    if (audit->seen_count > 0 && span != (int64_t)audit->seen_count)
-        tell(a, id, -1, RULE_GAPS,
-             "function_ids go from %lld to %d, and %lld of them are missing; "
-             "new ones come after the highest",
-             (long long)first, csc_audit_highest(audit),
-             (long long)(span - (int64_t)audit->seen_count));
-    if (a->tally.id_keys > 0)
-        tell(a, id, -1, RULE_KEYS,
-             "%lld context events have an id as their key; they are read under "
-             "that name",
-             (long long)a->tally.id_keys);
-}
-
-static void
-tell_running(adopter *a, const cascade_uuid *id)
-{
-    static const char *const ways[] = {
-        [NAME_OWN] = "it runs again, or goes on waiting",
-        [NAME_FOREIGN] = "it runs again where its node is registered as "
-                         "`foreign`, for the name of it",
-        [NAME_NONE] = "it never runs again, as no node can be registered under "
-                      "its name (1 to 128 bytes of UTF-8): terminate the "
-                      "cascade, or rename the node in its row"};
-    int64_t count = a->tally.running;
-
-    for (int64_t i = 0; i < count && i < NOTED_MAX; i++)
-        tell(a, id, a->tally.again[i], RULE_AGAIN,
-             "execution %d was left RUNNING; %s", a->tally.again[i],
-             ways[a->tally.names[i]]);
-    if (count > NOTED_MAX)
-        tell(a, id, -1, RULE_AGAIN, "%lld executions more were left RUNNING",
-             (long long)(count - NOTED_MAX));
-}
-
-/* What is missing of what was recorded as spawned; and of what other programs
- * spawned nothing is recorded. */
-static void
-tell_spawns(adopter *a, const cascade_uuid *id)
-{
-    for (const csc_audit_finding *f = a->audit.first; f != NULL; f = f->next) {
-        if (f->rule != CSC_AUDIT_REFERENCE)
-            continue;
-        a->report->unknown++;
-        tell(a, id, f->function_id, RULE_SPAWNS, "%s", f->text);
-    }
-    if (a->tally.foreign == 0 && a->audit.has_meta)
-        return;
-    a->report->unknown++;
-    tell(a, id, -1, RULE_SPAWNS,
-         "what its executions had spawned is not recorded: whether any of that "
-         "is missing cannot be known");
-}
-
-static void
-tell_messages(adopter *a, const cascade_uuid *id)
-{
-    if (!a->audit.has_meta)
-        return;
-    a->report->unknown++;
-    tell(a, id, -1, RULE_MESSAGES,
-         "its run was lost, and what had been sent to it and not received may "
-         "be lost as well: send it again, with the same request ids");
-}
-
-/* A child that has ended told so by a message, which is gone. */
-static cascade_err
-tell_children(adopter *a, const cascade_uuid *id)
-{
-    csc_audit child = {0};
-    cascade_err err = CASCADE_OK;
-
-    for (int64_t i = 0; i < a->tally.children && i < NOTED_MAX; i++) {
-        bool there = false;
-
-        err = csc_audit_list(a->store, &a->tally.child[i], &child, &there);
-        if (err != CASCADE_OK)
-            break;
-        if (there && child.row.status == CASCADE_RUNNING)
-            continue;
-        a->report->unknown++;
-        tell(a, id, a->tally.child_part[i], RULE_CHILD,
-             "execution %d waits for a child that %s, unless a message tells "
-             "it: if it goes on waiting, cancel the cascade",
-             a->tally.child_part[i], there ? "has ended" : "is not there");
-    }
-    if (a->tally.children > NOTED_MAX)
-        a->report->unknown += a->tally.children - NOTED_MAX;
-    csc_audit_fini(&child);
-    return err;
-}
-
-static void
-tell_unreadable(adopter *a, const cascade_uuid *id, const char *why)
-{
-    a->report->unknown++;
-    a->report->unreadable++;
-    tell(a, id, -1, RULE_READABLE, "it is left as it is: %s", why);
-}
-
-/* Those of which not even their own row, or that of the run, can be read. */
-static void
-tell_faults(adopter *a)
-{
-    int64_t more = (int64_t)a->faults.count - CSC_FAULTS_MAX;
-
-    a->report->cascades += (int64_t)a->faults.count;
-    for (const csc_fault *f = a->faults.first; f != NULL; f = f->next)
-        tell_unreadable(a, &f->id, f->text);
-    if (more <= 0)
-        return;
-    a->report->unknown += more;
-    a->report->unreadable += more;
-    a->report->findings += more;
-}
-
 /* ---- Repairs ------------------------------------------------------------ */
 
 static const char *
-keep(adopter *a, const char *text)
+keep(csc_adopter *a, const char *text)
 {
     return csc_arena_strdup(&a->arena, text);
 }
 
 static cascade_repair *
-add_repair(adopter *a, const cascade_row *row)
+add_repair(csc_adopter *a, const cascade_row *row)
 {
     cascade_repair *repair = &a->repairs[a->repair_count++];
 
@@ -370,7 +73,7 @@ add_repair(adopter *a, const cascade_row *row)
 
 /* The key's row, where it says an earlier run. */
 static cascade_err
-look_at_key(adopter *a, const char *user_id, const csc_meta *meta,
+look_at_key(csc_adopter *a, const char *user_id, const csc_meta *meta,
             const cascade_uuid *id, bool *behind)
 {
     int32_t current = 1;
@@ -389,13 +92,14 @@ look_at_key(adopter *a, const char *user_id, const csc_meta *meta,
 }
 
 static void
-repair_key(adopter *a, cascade_repair *repair, const csc_meta *meta)
+repair_key(csc_adopter *a, cascade_repair *repair, const csc_meta *meta)
 {
     repair->key = keep(a, meta->key);
     repair->run_number = meta->run_number;
-    tell(a, &repair->was.id, -1, RULE_KEY,
-         "it is run %d of its key, and the key's row said an earlier one",
-         meta->run_number);
+    csc_adopt_tell(
+        a, &repair->was.id, -1, CSC_ADOPT_KEY,
+        "it is run %d of its key, and the key's row said an earlier one",
+        meta->run_number);
 }
 
 /* NULL: none that a run may be in. */
@@ -409,7 +113,7 @@ recorded_queue(const csc_meta *meta)
 }
 
 static void
-repair_row(adopter *a, cascade_repair *repair)
+repair_row(csc_adopter *a, cascade_repair *repair)
 {
     const cascade_uuid *id = &repair->was.id;
     const csc_meta *meta = &a->audit.meta;
@@ -419,16 +123,17 @@ repair_row(adopter *a, cascade_repair *repair)
     repair->status = csc_audit_status(&a->audit);
     repair->starts = repair->status == CASCADE_RUNNING;
     if (highest > repair->fn_id) {
-        tell(a, id, -1, RULE_FN_ID, "fn_id was %d, and becomes %d",
-             repair->fn_id, highest);
+        csc_adopt_tell(a, id, -1, CSC_ADOPT_FN_ID,
+                       "fn_id was %d, and becomes %d", repair->fn_id, highest);
         repair->fn_id = highest;
     }
     if (!repair->starts) {
-        tell(a, id, -1, RULE_STATUS, "it was RUNNING, and %s: it becomes %s",
-             repair->status == CASCADE_ERROR
-                 ? "an execution of it has failed for good"
-                 : "none of its executions is",
-             csc_status_word(repair->status));
+        csc_adopt_tell(a, id, -1, CSC_ADOPT_STATUS,
+                       "it was RUNNING, and %s: it becomes %s",
+                       repair->status == CASCADE_ERROR
+                           ? "an execution of it has failed for good"
+                           : "none of its executions is",
+                       csc_status_word(repair->status));
         return;
     }
     repair->run = (cascade_run_row){
@@ -436,34 +141,18 @@ repair_row(adopter *a, cascade_repair *repair)
         .queue = keep(a, queue != NULL ? queue : CSC_QUEUE_DEFAULT),
         .priority = meta->priority,
         .wake_at_ms = a->now_ms};
-    tell(a, id, -1, RULE_RUN, "it was RUNNING and had no run; it gets one%s",
-         queue != NULL ? ""
-                       : " in the queue default, as no other one is "
-                         "recorded that may be");
+    csc_adopt_tell(a, id, -1, CSC_ADOPT_RUN,
+                   "it was RUNNING and had no run; it gets one%s",
+                   queue != NULL ? ""
+                                 : " in the queue default, as no other one is "
+                                   "recorded that may be");
 }
 
 /* ---- Seals -------------------------------------------------------------- */
 
-/* The last of those findings is of the cascade, those before of messages. */
-static void
-tell_seal(adopter *a)
-{
-    const char *why = "it does not fit the rows";
-
-    for (const csc_audit_finding *f = a->audit.first; f != NULL; f = f->next)
-        if (f->rule == CSC_AUDIT_SEAL)
-            why = f->text;
-    a->report->left++;
-    tell(a, &a->audit.row.id, -1, RULE_SEAL,
-         "its seal does not hold (%s): it is left as it is; put its rows back "
-         "as they were, or, if they are right as they are, adopt it with trust "
-         "(`cascade adopt ID --trust`)",
-         why);
-}
-
 /* It was read: whether anything of it may be changed. */
 static bool
-may_repair(adopter *a)
+may_repair(csc_adopter *a)
 {
     if (a->store->ring == NULL)
         return true;
@@ -471,12 +160,12 @@ may_repair(adopter *a)
         return false; /* somebody has just deleted it, or is at it */
     if (!csc_audit_seal_is_broken(&a->audit) || a->options.trust)
         return true;
-    tell_seal(a);
+    csc_adopt_tell_seal(a);
     return false;
 }
 
 static const cascade_seal_row *
-keep_seal(adopter *a, cascade_seal_row row)
+keep_seal(csc_adopter *a, cascade_seal_row row)
 {
     cascade_seal_row *kept = NULL;
 
@@ -491,7 +180,7 @@ keep_seal(adopter *a, cascade_seal_row row)
 
 /* That of what the repair makes of the rows that were read. */
 static cascade_err
-seal_repair(adopter *a, cascade_repair *repair)
+seal_repair(csc_adopter *a, cascade_repair *repair)
 {
     cascade_seal_row made;
     cascade_err err = CASCADE_OK;
@@ -509,28 +198,9 @@ seal_repair(adopter *a, cascade_repair *repair)
 
 /* ---- One cascade -------------------------------------------------------- */
 
-/* Reads its rows, all of them; CASCADE_ERR_CORRUPT: they cannot be. */
-static cascade_err
-audit_target(adopter *a, const target *t)
-{
-    const cascade_load_sink tap = {.context = &a->tally,
-                                   .on_execution = tally_execution,
-                                   .on_event = tally_event};
-    const csc_ring *ring = a->store->ring;
-    cascade_err err = csc_audit_begin(&a->audit, &t->row, NULL);
-
-    csc_seal_fini(&a->tally.fresh);
-    a->tally = (tally){.seals = ring != NULL};
-    if (ring != NULL)
-        csc_seal_init(&a->tally.fresh, csc_ring_current(ring), &t->row.id);
-    if (err == CASCADE_OK)
-        err = csc_audit_read(a->store, &a->audit, &tap);
-    return err == CASCADE_OK ? csc_audit_end(&a->audit, 1) : err;
-}
-
 /* It was read: what is to be done, and what is told of it. */
 static cascade_err
-adopt_audited(adopter *a, const target *t)
+adopt_audited(csc_adopter *a, const csc_adopt_target *t)
 {
     const cascade_uuid *id = &t->row.id;
     cascade_repair *repair = add_repair(a, &t->row);
@@ -548,29 +218,29 @@ adopt_audited(adopter *a, const target *t)
     err = seal_repair(a, repair);
     if (err != CASCADE_OK)
         return err;
-    tell_foreign(a, id);
+    csc_adopt_tell_foreign(a, id);
     if (repair->starts)
-        tell_running(a, id);
-    tell_spawns(a, id);
-    tell_messages(a, id);
-    return tell_children(a, id);
+        csc_adopt_tell_running(a, id);
+    csc_adopt_tell_spawns(a, id);
+    csc_adopt_tell_messages(a, id);
+    return csc_adopt_tell_children(a, id);
 }
 
 /* Reads it and tells what stands against a repair: `*may`: nothing does. */
 static cascade_err
-audit_for_repair(adopter *a, const target *t, bool *may)
+audit_for_repair(csc_adopter *a, const csc_adopt_target *t, bool *may)
 {
-    cascade_err err = audit_target(a, t);
+    cascade_err err = csc_adopt_read(a, t);
 
     *may = err == CASCADE_OK && may_repair(a);
     if (err != CASCADE_ERR_CORRUPT)
         return err;
-    tell_unreadable(a, &t->row.id, cascade_errmsg());
+    csc_adopt_tell_unreadable(a, &t->row.id, cascade_errmsg());
     return CASCADE_OK;
 }
 
 static cascade_err
-adopt_running(adopter *a, const target *t)
+adopt_running(csc_adopter *a, const csc_adopt_target *t)
 {
     bool may = false;
     cascade_err err = audit_for_repair(a, t, &may);
@@ -581,7 +251,7 @@ adopt_running(adopter *a, const target *t)
 /* Its key's row seems to be behind it. Where seals can tell whether the rows
  * that say so are its own, all of them are read, and asked again. */
 static cascade_err
-raise_key_sealed(adopter *a, const target *t)
+raise_key_sealed(csc_adopter *a, const csc_adopt_target *t)
 {
     const csc_meta *meta = &a->audit.meta;
     cascade_repair *repair = NULL;
@@ -608,7 +278,7 @@ note_any(void *context, const cascade_execution_row *row)
 /* Other programs write a status as they come to it: what is hidden behind one
  * may have been meant to run, or not. */
 static cascade_err
-look_at_ended(adopter *a, const target *t)
+look_at_ended(csc_adopter *a, const csc_adopt_target *t)
 {
     int32_t running = INT32_MIN;
     const cascade_load_sink sink = {.context = &running,
@@ -625,14 +295,15 @@ look_at_ended(adopter *a, const target *t)
     if (err != CASCADE_OK || running == INT32_MIN)
         return err;
     a->report->unknown++;
-    tell(a, &t->row.id, running, RULE_ENDED,
-         "it is COMPLETED, and execution %d is RUNNING: it stays as it is",
-         running);
+    csc_adopt_tell(
+        a, &t->row.id, running, CSC_ADOPT_ENDED,
+        "it is COMPLETED, and execution %d is RUNNING: it stays as it is",
+        running);
     return CASCADE_OK;
 }
 
 static cascade_err
-adopt_ended(adopter *a, const target *t)
+adopt_ended(csc_adopter *a, const csc_adopt_target *t)
 {
     bool behind = false;
     cascade_err err = CASCADE_OK;
@@ -653,10 +324,10 @@ adopt_ended(adopter *a, const target *t)
 static cascade_err
 note_target(void *context, const cascade_row *row, const cascade_run_row *run)
 {
-    adopter *a = context;
-    target *t = &a->targets[a->count++];
+    csc_adopter *a = context;
+    csc_adopt_target *t = &a->targets[a->count++];
 
-    *t = (target){.row = *row, .has_run = run != NULL};
+    *t = (csc_adopt_target){.row = *row, .has_run = run != NULL};
     t->row.user_id = keep(a, row->user_id);
     return t->row.user_id != NULL ? CASCADE_OK : csc_fail_memory();
 }
@@ -664,14 +335,14 @@ note_target(void *context, const cascade_row *row, const cascade_run_row *run)
 static cascade_err
 note_fault(void *context, const cascade_fault *fault)
 {
-    return csc_faults_add(&((adopter *)context)->faults, fault);
+    return csc_faults_add(&((csc_adopter *)context)->faults, fault);
 }
 
 static void
 note_family(void *context, size_t at, csc_family_state state, csc_meta *meta)
 {
-    adopter *a = context;
-    target *t = &a->targets[at];
+    csc_adopter *a = context;
+    csc_adopt_target *t = &a->targets[at];
 
     csc_start_record_fini(&t->meta);
     t->meta = *meta;
@@ -679,13 +350,13 @@ note_family(void *context, size_t at, csc_family_state state, csc_meta *meta)
     t->family = state;
     if (state == CSC_FAMILY_UNREADABLE && !t->has_run &&
         t->row.status != CASCADE_RUNNING)
-        tell_unreadable(a, &t->row.id, cascade_errmsg());
+        csc_adopt_tell_unreadable(a, &t->row.id, cascade_errmsg());
 }
 
 static cascade_err
-read_families(adopter *a)
+read_families(csc_adopter *a)
 {
-    cascade_uuid ids[PAGE];
+    cascade_uuid ids[CSC_ADOPT_PAGE];
 
     for (size_t i = 0; i < a->count; i++)
         ids[i] = a->targets[i].row.id;
@@ -701,9 +372,9 @@ tell_engines(cascade_store *store)
 }
 
 static cascade_err
-make_repairs(adopter *a)
+make_repairs(csc_adopter *a)
 {
-    bool done[PAGE] = {false};
+    bool done[CSC_ADOPT_PAGE] = {false};
     int64_t before = a->report->repaired;
     cascade_err err = CASCADE_OK;
 
@@ -724,14 +395,14 @@ make_repairs(adopter *a)
 /* Rows that were forged could say of any cascade that they continue it, and
  * what is sent to that would go astray. */
 static cascade_err
-may_enter(adopter *a, const target *t, bool *may)
+may_enter(csc_adopter *a, const csc_adopt_target *t, bool *may)
 {
     cascade_err err = CASCADE_OK;
 
     *may = !csc_uuid_is_nil(&t->meta.root);
     if (!*may || a->store->ring == NULL)
         return CASCADE_OK;
-    err = audit_target(a, t);
+    err = csc_adopt_read(a, t);
     *may = err == CASCADE_OK && csc_audit_seal_is_there(&a->audit) &&
            !csc_audit_seal_moved(&a->audit) &&
            !csc_audit_seal_is_broken(&a->audit) &&
@@ -743,16 +414,16 @@ may_enter(adopter *a, const target *t, bool *may)
 /* Of each that continues others: whether a later one is there or not, it is
  * entered, unless that was. */
 static cascade_err
-enter_chains(adopter *a)
+enter_chains(csc_adopter *a)
 {
-    cascade_link runs[PAGE];
+    cascade_link runs[CSC_ADOPT_PAGE];
     size_t count = 0;
     cascade_err err = CASCADE_OK;
 
     if (a->options.dry_run)
         return CASCADE_OK;
     for (size_t i = 0; i < a->count && err == CASCADE_OK; i++) {
-        const target *t = &a->targets[i];
+        const csc_adopt_target *t = &a->targets[i];
         bool may = false;
 
         err = may_enter(a, t, &may);
@@ -765,15 +436,15 @@ enter_chains(adopter *a)
 }
 
 static cascade_err
-adopt_page(adopter *a)
+adopt_page(csc_adopter *a)
 {
     cascade_err err = read_families(a);
 
-    tell_faults(a);
+    csc_adopt_tell_faults(a);
     if (err == CASCADE_OK)
         err = a->told;
     for (size_t i = 0; i < a->count && err == CASCADE_OK; i++) {
-        const target *t = &a->targets[i];
+        const csc_adopt_target *t = &a->targets[i];
 
         a->report->cascades++;
         if (!t->has_run)
@@ -788,7 +459,7 @@ adopt_page(adopter *a)
 }
 
 static void
-forget_page(adopter *a)
+forget_page(csc_adopter *a)
 {
     for (size_t i = 0; i < a->count; i++)
         csc_start_record_fini(&a->targets[i].meta);
@@ -799,12 +470,25 @@ forget_page(adopter *a)
 }
 
 static cascade_err
-adopt_all(adopter *a)
+tell_progress(const csc_adopter *a)
+{
+    const cascade_progress progress = {.seen = a->report->cascades,
+                                       .done = a->report->repaired};
+
+    if (a->options.progress == NULL ||
+        a->options.progress(a->options.context, &progress))
+        return CASCADE_OK;
+    return csc_fail(CASCADE_ERR_STOPPED,
+                    "adopt: its progress function ended it");
+}
+
+static cascade_err
+adopt_all(csc_adopter *a)
 {
     cascade_uuid after = {{0}};
     cascade_place place = {.more = false};
     cascade_query query = {.id = a->options.id,
-                           .limit = PAGE,
+                           .limit = CSC_ADOPT_PAGE,
                            .on_fault = note_fault,
                            .place = &place};
     cascade_err err = csc_move_now(a->store, &a->now_ms);
@@ -822,14 +506,14 @@ adopt_all(adopter *a)
         forget_page(a);
         if (err == CASCADE_OK)
             err = tell_progress(a);
-        if (listed < PAGE && !place.more)
+        if (listed < CSC_ADOPT_PAGE && !place.more)
             break;
     }
     return err;
 }
 
 static cascade_err
-adopt(adopter *a)
+adopt(csc_adopter *a)
 {
     char text[CASCADE_UUID_TEXT_SIZE];
     cascade_err err = adopt_all(a);
@@ -845,7 +529,7 @@ cascade_adopt(cascade_store *store, const cascade_check_options *options,
               cascade_check_report *report)
 {
     cascade_check_report made = {0};
-    adopter *a = NULL;
+    csc_adopter *a = NULL;
     cascade_err err = CASCADE_OK;
 
     if (csc_origin_check(store) != CASCADE_OK)
