@@ -504,12 +504,13 @@ CASCADE_API cascade_err cascade_verify(cascade_store *store,
  * becomes COMPLETED or ERROR. Tells what it found, what it repaired, and what
  * it cannot know; with `dry_run` the same, and nothing is changed. Cascades
  * that engines have are left alone. Which is the last run of each that has
- * continued as new is entered, so that what is sent to those before comes to it
- * when they are gone. It may be repeated. In a store with integrity all rows of
- * what it would change are compared with the seal first, and what is changed is
- * sealed in the same commit; what does not fit is a finding, counted in `left`
- * and left as it is, until it is called with `trust`, which takes what is there
- * for what was written: after somebody has looked at it. */
+ * continued as new is entered and told, so that what is sent to those before
+ * comes to it when they are gone. It may be repeated. In a store with integrity
+ * all rows of what it would change, or enter, are compared with the seal first,
+ * and what is changed is sealed in the same commit; what does not fit is a
+ * finding, counted in `left`, left as it is and not entered, until it is called
+ * with `trust`, which takes what is there for what was written: after somebody
+ * has looked at it. What is entered by trust keeps the seal that it has. */
 CASCADE_API cascade_err cascade_adopt(cascade_store *store,
                                       const cascade_check_options *options,
                                       cascade_check_report *report);

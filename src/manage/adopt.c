@@ -45,7 +45,6 @@
 #include "query/audit/audit.h"
 #include "query/audit/audit_seal.h"
 #include "query/audit/faults.h"
-#include "query/link.h"
 #include "query/start_records.h"
 #include "state/start_record.h"
 #include "store/move.h"
@@ -150,20 +149,6 @@ repair_row(csc_adopter *a, cascade_repair *repair)
 
 /* ---- Seals -------------------------------------------------------------- */
 
-/* It was read: whether anything of it may be changed. */
-static bool
-may_repair(csc_adopter *a)
-{
-    if (a->store->ring == NULL)
-        return true;
-    if (!csc_audit_seal_is_there(&a->audit) || csc_audit_seal_moved(&a->audit))
-        return false; /* somebody has just deleted it, or is at it */
-    if (!csc_audit_seal_is_broken(&a->audit) || a->options.trust)
-        return true;
-    csc_adopt_tell_seal(a);
-    return false;
-}
-
 static const cascade_seal_row *
 keep_seal(csc_adopter *a, cascade_seal_row row)
 {
@@ -226,24 +211,22 @@ adopt_audited(csc_adopter *a, const csc_adopt_target *t)
     return csc_adopt_tell_children(a, id);
 }
 
-/* Reads it and tells what stands against a repair: `*may`: nothing does. */
+/* Reads it: `*may`: nothing stands against a repair. */
 static cascade_err
-audit_for_repair(csc_adopter *a, const csc_adopt_target *t, bool *may)
+read_for_repair(csc_adopter *a, csc_adopt_target *t, bool *may)
 {
-    cascade_err err = csc_adopt_read(a, t);
+    cascade_err err = csc_adopt_read(a, t, "it is left as it is");
 
-    *may = err == CASCADE_OK && may_repair(a);
-    if (err != CASCADE_ERR_CORRUPT)
-        return err;
-    csc_adopt_tell_unreadable(a, &t->row.id, cascade_errmsg());
-    return CASCADE_OK;
+    *may = err == CASCADE_OK &&
+           (t->verdict == CSC_ADOPT_HOLDS || t->verdict == CSC_ADOPT_TRUSTED);
+    return err;
 }
 
 static cascade_err
-adopt_running(csc_adopter *a, const csc_adopt_target *t)
+adopt_running(csc_adopter *a, csc_adopt_target *t)
 {
     bool may = false;
-    cascade_err err = audit_for_repair(a, t, &may);
+    cascade_err err = read_for_repair(a, t, &may);
 
     return may ? adopt_audited(a, t) : err;
 }
@@ -251,13 +234,13 @@ adopt_running(csc_adopter *a, const csc_adopt_target *t)
 /* Its key's row seems to be behind it. Where seals can tell whether the rows
  * that say so are its own, all of them are read, and asked again. */
 static cascade_err
-raise_key_sealed(csc_adopter *a, const csc_adopt_target *t)
+raise_key_sealed(csc_adopter *a, csc_adopt_target *t)
 {
     const csc_meta *meta = &a->audit.meta;
     cascade_repair *repair = NULL;
     bool behind = false;
     bool may = false;
-    cascade_err err = audit_for_repair(a, t, &may);
+    cascade_err err = read_for_repair(a, t, &may);
 
     if (may)
         err = look_at_key(a, t->row.user_id, meta, &t->row.id, &behind);
@@ -303,7 +286,7 @@ look_at_ended(csc_adopter *a, const csc_adopt_target *t)
 }
 
 static cascade_err
-adopt_ended(csc_adopter *a, const csc_adopt_target *t)
+adopt_ended(csc_adopter *a, csc_adopt_target *t)
 {
     bool behind = false;
     cascade_err err = CASCADE_OK;
@@ -392,49 +375,6 @@ make_repairs(csc_adopter *a)
     return err;
 }
 
-/* Rows that were forged could say of any cascade that they continue it, and
- * what is sent to that would go astray. */
-static cascade_err
-may_enter(csc_adopter *a, const csc_adopt_target *t, bool *may)
-{
-    cascade_err err = CASCADE_OK;
-
-    *may = !csc_uuid_is_nil(&t->meta.root);
-    if (!*may || a->store->ring == NULL)
-        return CASCADE_OK;
-    err = csc_adopt_read(a, t);
-    *may = err == CASCADE_OK && csc_audit_seal_is_there(&a->audit) &&
-           !csc_audit_seal_moved(&a->audit) &&
-           !csc_audit_seal_is_broken(&a->audit) &&
-           csc_uuid_equal(&a->audit.meta.root, &t->meta.root) &&
-           a->audit.meta.run_number == t->meta.run_number;
-    return err == CASCADE_ERR_CORRUPT ? CASCADE_OK : err;
-}
-
-/* Of each that continues others: whether a later one is there or not, it is
- * entered, unless that was. */
-static cascade_err
-enter_chains(csc_adopter *a)
-{
-    cascade_link runs[CSC_ADOPT_PAGE];
-    size_t count = 0;
-    cascade_err err = CASCADE_OK;
-
-    if (a->options.dry_run)
-        return CASCADE_OK;
-    for (size_t i = 0; i < a->count && err == CASCADE_OK; i++) {
-        const csc_adopt_target *t = &a->targets[i];
-        bool may = false;
-
-        err = may_enter(a, t, &may);
-        if (may)
-            runs[count++] = (cascade_link){.id = t->row.id,
-                                           .root = t->meta.root,
-                                           .run_number = t->meta.run_number};
-    }
-    return err == CASCADE_OK ? csc_link_enter(a->store, runs, count) : err;
-}
-
 static cascade_err
 adopt_page(csc_adopter *a)
 {
@@ -444,7 +384,7 @@ adopt_page(csc_adopter *a)
     if (err == CASCADE_OK)
         err = a->told;
     for (size_t i = 0; i < a->count && err == CASCADE_OK; i++) {
-        const csc_adopt_target *t = &a->targets[i];
+        csc_adopt_target *t = &a->targets[i];
 
         a->report->cascades++;
         if (!t->has_run)
@@ -455,7 +395,7 @@ adopt_page(csc_adopter *a)
     }
     if (err == CASCADE_OK)
         err = make_repairs(a);
-    return err == CASCADE_OK ? enter_chains(a) : err;
+    return err == CASCADE_OK ? csc_adopt_chain_enter(a) : err;
 }
 
 static void

@@ -3,6 +3,7 @@
  * What the files of cascade_adopt() share with one another only.
  *
  *   adopt.c        pages, and the repairs of each
+ *   adopt_chain.c  which run is the last of those that continue each other
  *   adopt_read.c   what the rows of one cascade show
  *   adopt_tell.c   what is told of it
  */
@@ -40,6 +41,16 @@
 #define CSC_ADOPT_ENDED "A12 ended"
 #define CSC_ADOPT_READABLE "A13 readable"
 #define CSC_ADOPT_SEAL "A14 seal"
+#define CSC_ADOPT_CHAIN "A15 chain"
+
+/* What all rows of a cascade, read together, show. */
+typedef enum csc_adopt_verdict {
+    CSC_ADOPT_UNREAD,
+    CSC_ADOPT_HOLDS,   /* there is no integrity, or they have their seal */
+    CSC_ADOPT_TRUSTED, /* they have not, and are taken for what was written */
+    CSC_ADOPT_MOVED,   /* somebody writes: nothing was told */
+    CSC_ADOPT_REFUSED  /* it was told why; or it is gone */
+} csc_adopt_verdict;
 
 /* A cascade of a page. */
 typedef struct csc_adopt_target {
@@ -47,6 +58,7 @@ typedef struct csc_adopt_target {
     bool has_run;
     csc_family_state family;
     csc_meta meta;
+    csc_adopt_verdict verdict;
 } csc_adopt_target;
 
 /* Which names of nodes a program can register. */
@@ -103,8 +115,8 @@ void csc_adopt_tell_spawns(csc_adopter *a, const cascade_uuid *id);
 void csc_adopt_tell_messages(csc_adopter *a, const cascade_uuid *id);
 /* A child that has ended told so by a message, which is gone. */
 cascade_err csc_adopt_tell_children(csc_adopter *a, const cascade_uuid *id);
-/* That its seal does not hold. */
-void csc_adopt_tell_seal(csc_adopter *a);
+/* That its seal does not hold, and so something is `left` undone. */
+void csc_adopt_tell_seal(csc_adopter *a, const char *left);
 
 /* Of one whose rows cannot be read. */
 void csc_adopt_tell_unreadable(csc_adopter *a, const cascade_uuid *id,
@@ -115,8 +127,14 @@ void csc_adopt_tell_faults(csc_adopter *a);
 
 /* ---- adopt_read.c ------------------------------------------------------- */
 
-/* Reads its rows, all of them, for the audit and the tally;
- * CASCADE_ERR_CORRUPT: they cannot be. */
-cascade_err csc_adopt_read(csc_adopter *a, const csc_adopt_target *t);
+/* Reads it, all of it, for the audit and the tally, and gives the verdict; what
+ * is refused is told, as what is `left` undone. */
+cascade_err csc_adopt_read(csc_adopter *a, csc_adopt_target *t,
+                           const char *left);
+
+/* ---- adopt_chain.c ------------------------------------------------------ */
+
+/* Of the page, when all repairs of it are made. */
+cascade_err csc_adopt_chain_enter(csc_adopter *a);
 
 #endif

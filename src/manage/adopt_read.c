@@ -14,6 +14,7 @@
 #include "cascade/store.h"
 #include "query/audit/audit.h"
 #include "query/audit/audit_read.h"
+#include "query/audit/audit_seal.h"
 #include "state/full_output.h"
 #include "state/kind.h"
 #include "store/ring.h"
@@ -77,8 +78,9 @@ tally_event(void *context, const cascade_event_row *row)
     return CASCADE_OK;
 }
 
-cascade_err
-csc_adopt_read(csc_adopter *a, const csc_adopt_target *t)
+/* CASCADE_ERR_CORRUPT: they cannot be. */
+static cascade_err
+read_rows(csc_adopter *a, const csc_adopt_target *t)
 {
     const cascade_load_sink tap = {.context = &a->tally,
                                    .on_execution = tally_execution,
@@ -93,4 +95,35 @@ csc_adopt_read(csc_adopter *a, const csc_adopt_target *t)
     if (err == CASCADE_OK)
         err = csc_audit_read(a->store, &a->audit, &tap);
     return err == CASCADE_OK ? csc_audit_end(&a->audit, 1) : err;
+}
+
+static csc_adopt_verdict
+judge_seal(csc_adopter *a, const char *left)
+{
+    if (a->store->ring == NULL)
+        return CSC_ADOPT_HOLDS;
+    if (!csc_audit_seal_is_there(&a->audit))
+        return CSC_ADOPT_REFUSED;
+    if (csc_audit_seal_moved(&a->audit))
+        return CSC_ADOPT_MOVED;
+    if (!csc_audit_seal_is_broken(&a->audit))
+        return CSC_ADOPT_HOLDS;
+    if (a->options.trust)
+        return CSC_ADOPT_TRUSTED;
+    csc_adopt_tell_seal(a, left);
+    return CSC_ADOPT_REFUSED;
+}
+
+cascade_err
+csc_adopt_read(csc_adopter *a, csc_adopt_target *t, const char *left)
+{
+    cascade_err err = read_rows(a, t);
+
+    t->verdict = CSC_ADOPT_REFUSED;
+    if (err == CASCADE_OK)
+        t->verdict = judge_seal(a, left);
+    if (err != CASCADE_ERR_CORRUPT)
+        return err;
+    csc_adopt_tell_unreadable(a, &t->row.id, cascade_errmsg());
+    return CASCADE_OK;
 }

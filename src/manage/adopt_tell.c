@@ -172,7 +172,7 @@ csc_adopt_tell_faults(csc_adopter *a)
 
 /* The last of those findings is of the cascade, those before of messages. */
 void
-csc_adopt_tell_seal(csc_adopter *a)
+csc_adopt_tell_seal(csc_adopter *a, const char *left)
 {
     const char *why = "it does not fit the rows";
 
@@ -180,10 +180,9 @@ csc_adopt_tell_seal(csc_adopter *a)
         if (f->rule == CSC_AUDIT_SEAL)
             why = f->text;
     a->report->left++;
-    csc_adopt_tell(
-        a, &a->audit.row.id, -1, CSC_ADOPT_SEAL,
-        "its seal does not hold (%s): it is left as it is; put its rows back "
-        "as they were, or, if they are right as they are, adopt it with trust "
-        "(`cascade adopt ID --trust`)",
-        why);
+    csc_adopt_tell(a, &a->audit.row.id, -1, CSC_ADOPT_SEAL,
+                   "its seal does not hold (%s): %s; put its rows back as they "
+                   "were, or, if they are right as they are, adopt it with "
+                   "trust (`cascade adopt ID --trust`)",
+                   why, left);
 }

@@ -139,7 +139,8 @@ enter(cascade_store *store, const cascade_link *run)
 }
 
 cascade_err
-csc_link_enter(cascade_store *store, const cascade_link *runs, size_t count)
+csc_link_behind(cascade_store *store, const cascade_link *runs, size_t count,
+                bool *behind)
 {
     csc_arena arena = {0};
     cascade_found *found = NULL;
@@ -147,11 +148,19 @@ csc_link_enter(cascade_store *store, const cascade_link *runs, size_t count)
         count > 0 ? find_roots(store, &arena, runs, count, &found) : CASCADE_OK;
 
     for (size_t i = 0; i < count && err == CASCADE_OK; i++)
-        if (csc_uuid_is_nil(&found[i].root) ||
-            found[i].run_number < runs[i].run_number)
-            err = enter(store, &runs[i]);
+        behind[i] = csc_uuid_is_nil(&found[i].root) ||
+                    found[i].run_number < runs[i].run_number;
     csc_arena_fini(&arena);
     return err;
+}
+
+cascade_err
+csc_link_enter(cascade_store *store, const cascade_link *run)
+{
+    bool behind = false;
+    cascade_err err = csc_link_behind(store, run, 1, &behind);
+
+    return behind ? enter(store, run) : err;
 }
 
 static cascade_err

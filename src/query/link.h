@@ -39,10 +39,12 @@ cascade_err csc_link_keep(cascade_store *store, const cascade_link *run);
  * nothing is written. */
 cascade_err csc_link_keep_found(cascade_store *store, cascade_link *run);
 
-/* Enters of each that it is the last run of its root, unless a later one was
- * entered. */
-cascade_err csc_link_enter(cascade_store *store, const cascade_link *runs,
-                           size_t count);
+/* Of runs with id, root and run_number: whether an earlier run was entered as
+ * the last one of the root, or none. One read; up to 1,000 runs. */
+cascade_err csc_link_behind(cascade_store *store, const cascade_link *runs,
+                            size_t count, bool *behind);
+/* Enters that it is the last run of its root, unless a later one was. */
+cascade_err csc_link_enter(cascade_store *store, const cascade_link *run);
 
 /* Before a run whose id somebody has chosen is begun: forgets what was entered
  * of a chain of that root which is gone, or it would count as received by the

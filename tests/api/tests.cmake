@@ -4,6 +4,7 @@
 
 cascade_test(api_adopt test_adopt.c raw_sql.c ../engine/support/mix.c
     ../engine/support/peer.c NEEDS stores)
+cascade_test(api_adopt_chain test_adopt_chain.c raw_sql.c NEEDS stores)
 cascade_test(api_adopt_sealed test_adopt_sealed.c raw_sql.c
     ../engine/support/peer.c NEEDS stores)
 cascade_test(api_bad_input test_bad_input.c NEEDS stores)

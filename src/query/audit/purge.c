@@ -245,7 +245,7 @@ walk_on(csc_purge *purge, csc_purge_walk *walk)
         return err;
     walk->over = csc_uuid_is_nil(&walk->run.next);
     if (walk->over)
-        return walk->hops > 0 ? csc_link_enter(purge->store, &walk->run, 1)
+        return walk->hops > 0 ? csc_link_enter(purge->store, &walk->run)
                               : CASCADE_OK;
     walk->run = (cascade_link){.id = walk->run.next,
                                .root = walk->run.root,
@@ -270,7 +270,7 @@ walk_one(csc_purge *purge, csc_purge_walk *walk)
     walk->running = status == CASCADE_RUNNING;
     walk->over = status != CASCADE_COMPLETED;
     if (err == CASCADE_OK && walk->running && walk->hops > 0)
-        err = csc_link_enter(purge->store, &walk->run, 1);
+        err = csc_link_enter(purge->store, &walk->run);
     return err;
 }
 
