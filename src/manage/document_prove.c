@@ -32,35 +32,10 @@
 #include "store/move.h"
 #include "store/store.h"
 
-#define RUNS_MAX 100000 /* that are gone through for one id */
 #define PAGE_ROWS 1000
 #define PAGE_BYTES ((size_t)1 << 20)
 
 /* ---- Earlier runs ------------------------------------------------------- */
-
-static bool
-is_run_of_key(const csc_document *document, const csc_meta *meta,
-              const cascade_uuid *id)
-{
-    const char *user = document->cascade.user_id;
-    int64_t from = (int64_t)meta->run_number - RUNS_MAX;
-    cascade_uuid own;
-
-    if (meta->key == NULL)
-        return false;
-    own = csc_uuid_v8(user, meta->key, meta->run_number);
-    if (!csc_uuid_equal(&own, &document->cascade.id))
-        return false;
-    own = csc_uuid_v8(user, meta->key, 1);
-    if (csc_uuid_equal(&own, id))
-        return meta->run_number > 1;
-    for (int64_t run = meta->run_number - 1; run > 1 && run > from; run--) {
-        own = csc_uuid_v8(user, meta->key, run);
-        if (csc_uuid_equal(&own, id))
-            return true;
-    }
-    return false;
-}
 
 /* Whether the cascade `from` has continued as `to`, at once or by others. */
 static cascade_err
@@ -71,7 +46,7 @@ has_continued(cascade_store *store, const cascade_uuid *from,
     cascade_err err = CASCADE_OK;
 
     *has = false;
-    for (int i = 0; i < RUNS_MAX && err == CASCADE_OK && !*has; i++) {
+    for (int i = 0; i < CSC_RUN_CHAIN_MAX && err == CASCADE_OK && !*has; i++) {
         cascade_uuid next;
 
         err = csc_run_chain_next(store, &run, &next);
@@ -96,7 +71,8 @@ prove_path(cascade_store *store, const csc_document *document,
         csc_uuid_equal(&id, &document->cascade.id) ||
         csc_uuid_equal(&id, known))
         return CASCADE_OK;
-    if (!is_run_of_key(document, meta, &id))
+    if (!csc_run_chain_has_key(&document->cascade.id, document->cascade.user_id,
+                               meta, &id))
         err = has_continued(store, &id, &document->cascade.id, &shown);
     if (err != CASCADE_OK)
         return err;

@@ -137,6 +137,67 @@ csc_run_chain_next(cascade_store *store, const cascade_uuid *id,
     return err;
 }
 
+typedef struct led {
+    const cascade_uuid *to;
+    bool leads;
+    int32_t read; /* the executions below are */
+} led;
+
+static cascade_err
+note_led(void *context, const cascade_execution_row *row)
+{
+    led *l = context;
+    csc_record record;
+
+    l->read = row->function_id + 1;
+    if (row->status != CASCADE_EXECUTION_COMPLETED)
+        return CASCADE_OK;
+    csc_full_output_read(row, &record);
+    l->leads = l->leads || csc_uuid_equal(&record.continued_as, l->to);
+    return CASCADE_OK;
+}
+
+cascade_err
+csc_run_chain_leads(cascade_store *store, const cascade_uuid *id,
+                    const cascade_uuid *to, bool *leads)
+{
+    led l = {.to = to};
+    const cascade_load_sink sink = {.context = &l, .on_execution = note_led};
+    cascade_scan scan = {
+        .cascade_id = id, .limit = PAGE_ROWS, .bytes_max = PAGE_BYTES};
+    cascade_err err = CASCADE_OK;
+
+    do {
+        scan.from = l.read;
+        err = csc_move_scan(store, &scan, &sink);
+    } while (err == CASCADE_OK && !l.leads && l.read > scan.from);
+    *leads = l.leads;
+    return err;
+}
+
+bool
+csc_run_chain_has_key(const cascade_uuid *own, const char *user_id,
+                      const csc_meta *meta, const cascade_uuid *id)
+{
+    int64_t from = (int64_t)meta->run_number - CSC_RUN_CHAIN_MAX;
+    cascade_uuid made;
+
+    if (meta->key == NULL)
+        return false;
+    made = csc_uuid_v8(user_id, meta->key, meta->run_number);
+    if (!csc_uuid_equal(&made, own))
+        return false;
+    made = csc_uuid_v8(user_id, meta->key, 1);
+    if (csc_uuid_equal(&made, id))
+        return meta->run_number > 1;
+    for (int64_t run = meta->run_number - 1; run > 1 && run > from; run--) {
+        made = csc_uuid_v8(user_id, meta->key, run);
+        if (csc_uuid_equal(&made, id))
+            return true;
+    }
+    return false;
+}
+
 cascade_err
 csc_run_chain_root(cascade_store *store, const cascade_uuid *id,
                    cascade_uuid *root)

@@ -11,6 +11,7 @@
 #include "base/data/arena.h"
 #include "cascade/cascade.h"
 #include "cascade/store.h"
+#include "state/start_record.h"
 
 /* <root>/message/<kind>/<request id>, in `arena`, with a new id where it is
  * NULL; NULL without memory. */
@@ -34,6 +35,15 @@ cascade_err csc_run_chain_fail_gone(const char *what);
  * or is not there. Reads all its executions. */
 cascade_err csc_run_chain_next(cascade_store *store, const cascade_uuid *id,
                                cascade_uuid *next);
+/* Whether a run has continued as `to`; false where it is not there. Reads its
+ * executions, all of them. */
+cascade_err csc_run_chain_leads(cascade_store *store, const cascade_uuid *id,
+                                const cascade_uuid *to, bool *leads);
+/* Whether `id` is that of an earlier run of the key of cascade `own`, which
+ * records `meta`, of that user; CSC_RUN_CHAIN_MAX back at most. Pure. */
+bool csc_run_chain_has_key(const cascade_uuid *own, const char *user_id,
+                           const csc_meta *meta, const cascade_uuid *id);
+#define CSC_RUN_CHAIN_MAX 100000
 /* Whether a run may be deleted; CASCADE_ERR_AGAIN where one that goes on is
  * found by it. `*ended_at`: the fn_id that it has ended with. `*run`: which one
  * it is of which root, all zero where it is not COMPLETED. A few rows are read;

@@ -42,5 +42,6 @@ cascade_test(api_strays test_strays.c raw_sql.c NEEDS stores)
 cascade_test(api_unreadable test_unreadable.c raw_sql.c NEEDS stores)
 cascade_test(api_verify test_verify.c raw_sql.c ../engine/support/mix.c NEEDS
     stores)
+cascade_test(api_verify_family test_verify_family.c NEEDS stores)
 cascade_test(api_verify_others test_verify_others.c raw_sql.c NEEDS stores)
 cascade_test(api_quiet test_quiet.c raw_sql.c NEEDS stores)

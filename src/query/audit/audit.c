@@ -19,6 +19,7 @@
 #include "base/uuid.h"
 #include "cascade/cascade.h"
 #include "cascade/rows.h"
+#include "query/audit/audit_family.h"
 #include "query/audit/audit_seal.h"
 #include "state/full_output.h"
 #include "state/kind.h"
@@ -26,7 +27,6 @@
 #include "state/state.h"
 #include "state/supersede.h"
 
-#define MESSAGE_PART "/message/"
 #define FORK_PART "/fork/"
 #define PATH_ROOM 1200
 
@@ -108,6 +108,7 @@ csc_audit_fini(csc_audit *audit)
     csc_supersede_fini(&audit->course);
     csc_mem_free(audit->seen);
     csc_mem_free(audit->named);
+    csc_mem_free(audit->kin);
     csc_audit_seal_fini(audit);
     *audit = (csc_audit){0};
 }
@@ -220,16 +221,6 @@ note_list(csc_audit *audit, int32_t from, csc_json_span list, csc_audit_as as)
 }
 
 /* ---- Executions --------------------------------------------------------- */
-
-static bool
-is_message_path(const char *path)
-{
-    cascade_uuid id;
-    const char *rest = csc_kind_skip_id(path, &id);
-
-    return rest != NULL &&
-           strncmp(rest, MESSAGE_PART, strlen(MESSAGE_PART)) == 0;
-}
 
 /* In a cascade of ours: not one of ours whose path was changed, which still
  * records its end. A fork keeps what others have written. */
@@ -390,11 +381,14 @@ csc_audit_execution(csc_audit *audit, const cascade_execution_row *row)
     uint32_t occurrence = 0;
     bool placed = csc_kind_path(row->node_instance_id, &row->cascade_id,
                                 &parent, &occurrence);
-    bool message = !placed && is_message_path(row->node_instance_id);
+    cascade_uuid of;
+    bool message = !placed && csc_audit_family_path(row->node_instance_id, &of);
     cascade_err err = CASCADE_OK;
 
     csc_full_output_read(row, &record);
     err = note_meta(audit, row, &record);
+    if (err == CASCADE_OK)
+        err = csc_audit_family_execution(audit, row, &record);
     if (err == CASCADE_OK && !placed && !message &&
         (!audit->has_meta || is_of_others(row, &record))) {
         audit->foreign = true;
@@ -454,12 +448,15 @@ csc_audit_event(csc_audit *audit, const cascade_event_row *row)
 cascade_err
 csc_audit_message(csc_audit *audit, const cascade_message_row *row)
 {
+    cascade_uuid of;
+    cascade_err err = csc_audit_family_message(audit, row);
+
     audit->message_count++;
-    if (!is_message_path(row->path))
+    if (!csc_audit_family_path(row->path, &of))
         csc_audit_add(audit, CSC_AUDIT_MESSAGE, -1,
                       "message %lld has a path of another form",
                       (long long)row->id);
-    return result(audit);
+    return err == CASCADE_OK ? result(audit) : err;
 }
 
 /* ---- The whole ---------------------------------------------------------- */

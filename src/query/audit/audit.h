@@ -87,7 +87,15 @@
       "each message that of its sender")                                       \
     X(COUNTER, "V19 counter",                                                  \
       "each cascade that was counted is there, with that seal or one of a "    \
-      "higher number")
+      "higher number")                                                         \
+    X(FAMILY, "V20 family",                                                    \
+      "a child that is waited for says so, and is waited for once; a run "     \
+      "that "                                                                  \
+      "continues another is what that has continued as, for the same parent")  \
+    X(RECEIPT, "V21 receipt",                                                  \
+      "a message that waits, or was received, is for the cascade or for a "    \
+      "run "                                                                   \
+      "before it")
 
 #define CSC_AUDIT_ENUM(name, label, text) CSC_AUDIT_##name,
 
@@ -134,6 +142,15 @@ typedef struct csc_audit_named {
     csc_audit_as as;
 } csc_audit_named;
 
+/* Another cascade, and what the rows say of it: audit_family.h. */
+typedef struct csc_audit_kin {
+    cascade_uuid id;
+    int32_t function_id; /* -1: of a message */
+    bool child;          /* it is waited for as a child; else a message, or a
+                            receipt, has its id */
+    bool abandoned;      /* it goes on by itself */
+} csc_audit_kin;
+
 typedef struct csc_audit_seal csc_audit_seal;
 
 /* All zero at first. */
@@ -156,6 +173,9 @@ typedef struct csc_audit {
     csc_audit_named *named;
     size_t named_count;
     size_t named_room;
+    csc_audit_kin *kin;
+    size_t kin_count;
+    size_t kin_room;
     size_t event_count;
     size_t message_count;
     csc_audit_finding *first; /* up to CSC_AUDIT_FINDINGS_MAX of them */

@@ -33,6 +33,7 @@
 #include "cascade/rows.h"
 #include "cascade/store.h"
 #include "query/audit/audit.h"
+#include "query/audit/audit_family.h"
 #include "query/audit/audit_read.h"
 #include "query/audit/audit_seal.h"
 #include "query/audit/counter.h"
@@ -64,6 +65,8 @@ end_audit(cascade_store *store, csc_audit *audit)
 
     if (err == CASCADE_OK)
         err = csc_audit_links(store, audit);
+    if (err == CASCADE_OK)
+        err = csc_audit_family(store, audit);
     return err == CASCADE_OK ? csc_audit_end(audit, current_run) : err;
 }
 

@@ -85,6 +85,23 @@ add_rows(scene *s, cascade_change *start, int32_t count, int32_t each)
     start->cascade.fn_id = count - 1;
 }
 
+/* It says which run it continues. */
+static void
+come_after(scene *s, cascade_change *start)
+{
+    cascade_execution_row *row = (cascade_execution_row *)start->inserts;
+    char id[CASCADE_UUID_TEXT_SIZE];
+
+    (void)cascade_uuid_format(&s->id, id);
+    row->full_output =
+        rows_text(&s->rows,
+                  "{\"at\":0,\"cascade\":{\"root\":\"%s\",\"queue\":"
+                  "\"default\",\"previous\":\"%s\",\"run_number\":2}}",
+                  id, id);
+    start->root = &s->id;
+    start->run_number = 2;
+}
+
 static void
 park_as(scene *s, cascade_uuid id, int32_t count, int32_t takeovers)
 {
@@ -94,6 +111,8 @@ park_as(scene *s, cascade_uuid id, int32_t count, int32_t takeovers)
     start->run.wake_at_ms += FAR_MS;
     start->run.takeovers = takeovers;
     add_rows(s, start, count, 2);
+    if (csc_uuid_equal(&id, &s->next))
+        come_after(s, start);
     assert_ok(
         rows_submit(s->store->driver, s->store->self, start, 1, &existed));
     assert_false(existed);
