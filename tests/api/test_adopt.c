@@ -712,6 +712,27 @@ has_child_part(void *context)
     return come;
 }
 
+/* Its record tells its parent, and that it has ended at once. */
+static void
+end_child(const test_db *db)
+{
+    char record[1024];
+    char sql[1280];
+
+    raw_sql_text(db,
+                 "SELECT full_output FROM node_executions"
+                 " WHERE node_name = 'child'",
+                 record, sizeof(record));
+    assert_int_equal('{', record[0]);
+    (void)snprintf(sql, sizeof(sql),
+                   "UPDATE node_executions SET status = 'COMPLETED',"
+                   " completed_at = started_at, full_output = '{\"at\":0,%s'"
+                   " WHERE node_name = 'child'",
+                   record + 1);
+    raw_sql(db, sql);
+    raw_sql(db, "UPDATE cascades SET status = 'COMPLETED' WHERE fn_id = 0");
+}
+
 /* That a child has ended cannot be told any more. */
 static void
 parents_of_lost_children_are_told(test_db *db)
@@ -732,10 +753,7 @@ parents_of_lost_children_are_told(test_db *db)
     assert_true(stores_until(has_child_part, &ends));
     db_close_engine(db, engine);
     raw_sql(db, "DELETE FROM cascade_runs");
-    raw_sql(db, "UPDATE node_executions SET status = 'COMPLETED',"
-                " completed_at = started_at, full_output = '{\"at\":0}'"
-                " WHERE node_name = 'child'");
-    raw_sql(db, "UPDATE cascades SET status = 'COMPLETED' WHERE fn_id = 0");
+    end_child(db);
     report = adopt(store, &t);
     (void)cascade_uuid_format(&id, text);
     assert_int_equal(1, count_told(&t, text, "A11"));
