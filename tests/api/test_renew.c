@@ -13,6 +13,7 @@
 #include "engine/support/peer.h"
 #include "support/sealed.h"
 #include "support/stores.h"
+#include "support/wrap_store.h"
 
 #define OF_ALL " of all"
 #define OWN "00000000-0000-0000-0000-000000000000"
@@ -308,6 +309,68 @@ what_makes_no_sense_is_refused(test_db *db)
     assert_ok(cascade_store_close(store));
 }
 
+/* ---- What goes meanwhile ------------------------------------------------- */
+
+/* Whom a purge takes between the list and the load of its rows. */
+typedef struct taker {
+    cascade_uuid id;
+    const cascade_store_driver *driver; /* the real one */
+    size_t taken;
+} taker;
+
+static cascade_err
+take_before_load(void *context, const wrap_call *call)
+{
+    taker *t = context;
+    cascade_err err = CASCADE_OK;
+
+    if (call->move == WRAP_LOAD && t->taken == 0 &&
+        (call->parts & CASCADE_LOAD_EXECUTIONS) != 0)
+        err = t->driver->manage->purge(call->self, &t->id, 1, INT64_MAX,
+                                       &t->taken);
+    return err;
+}
+
+static cascade_uuid
+run_one(test_db *db, cascade_store *store)
+{
+    cascade_engine *engine = db_engine(db, store, NULL);
+    cascade_uuid id = start_one(store);
+
+    assert_ok(
+        cascade_engine_register(engine, "node", stores_nothing, NULL, NULL));
+    assert_ok(cascade_engine_start(engine));
+    db_await(store, &id, CASCADE_COMPLETED);
+    db_close_engine(db, engine);
+    return id;
+}
+
+/* It has no rows to be sealed, and is no finding. */
+static void
+what_is_deleted_meanwhile_is_passed_over(test_db *db)
+{
+    wrap_store *wrap = wrap_store_create(db->url);
+    cascade_store *store = NULL;
+    cascade_check_report report;
+    taker t = {.taken = 0};
+    char found[300];
+
+    assert_non_null(wrap);
+    db->integrity = sealed_by_secret();
+    store = db_wrapped(db, wrap);
+    t.id = run_one(db, store);
+    t.driver = wrap->inner;
+    wrap->context = &t;
+    wrap->before = take_before_load;
+    report = renew(store, &t.id, true, found);
+    wrap->before = NULL;
+    assert_int_equal(t.taken, 1);
+    assert_string_equal(found, "");
+    assert_int_equal(report.repaired + report.left, 0);
+    db_close_store(db, store);
+    wrap_store_free(wrap);
+}
+
 /* ---- Documents ----------------------------------------------------------- */
 
 /* A document tells of no seal: who takes it in seals what it has. */
@@ -350,6 +413,8 @@ main(int argc, char **argv)
          a_database_with_cascades_gets_integrity, STORES_ALL},
         {"what_makes_no_sense_is_refused", what_makes_no_sense_is_refused,
          STORES_ALL},
+        {"what_is_deleted_meanwhile_is_passed_over",
+         what_is_deleted_meanwhile_is_passed_over, STORES_ALL},
         {"what_is_imported_is_sealed_by_who_imports",
          what_is_imported_is_sealed_by_who_imports, STORES_ALL},
     };

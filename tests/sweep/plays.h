@@ -43,4 +43,9 @@ void plays_delete_again(scene *s, cascade_store *store);
 void plays_resume_again(scene *s, cascade_store *store);
 void plays_resume_queue_again(scene *s, cascade_store *store);
 
+/* ---- Integrity: scenarios_sealed.c --------------------------------------- */
+
+cascade_err plays_sealed(scene *s);
+void plays_look_at_seals(scene *s, cascade_store *store);
+
 #endif

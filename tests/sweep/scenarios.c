@@ -976,6 +976,11 @@ const scenario scenarios[] = {
      .play = plays_queue_pause,
      .mend = plays_resume_queue_again},
     {.name = "a database without tables", .play = play_graph, .fresh = true},
+    {.name = "a store with integrity",
+     .play = plays_sealed,
+     .look = plays_look_at_seals,
+     .fresh = true,
+     .sealed = true},
 };
 
 const size_t scenario_count = sizeof(scenarios) / sizeof(scenarios[0]);

@@ -22,6 +22,7 @@
 #ifdef CASCADE_HAVE_SQLITE
 #include "store/sqlite/internal.h"
 #endif
+#include "support/sealed.h"
 #include "sweep/events.h"
 #include "sweep/scene_internal.h"
 
@@ -249,6 +250,8 @@ store_options(scene *s)
     options.schema = s->schema[0] != '\0' ? s->schema : NULL;
     options.application_name = witness_application();
     options.durability = CASCADE_DURABILITY_RELAXED;
+    if (s->scenario->sealed)
+        options.integrity = sealed_by_secret();
     if (s->scenario->deadline_ms > 0 && !s->finishing &&
         s->db->backend->virtual_time)
         options.deadline_ms = s->scenario->deadline_ms;

@@ -48,7 +48,8 @@ typedef struct scenario {
     /* Returns the error of the first call that failed; CASCADE_OK when it came
      * to its end. */
     cascade_err (*play)(scene *s);
-    bool fresh; /* on a database without tables */
+    bool fresh;  /* on a database without tables */
+    bool sealed; /* which gets integrity */
     /* After a fault: makes the calls that the play may not have come to, on a
      * store without faults. NULL: none. */
     void (*mend)(scene *s, cascade_store *store);

@@ -9,6 +9,7 @@ set(sweep_support
     picture.c
     scenarios.c
     scenarios_commands.c
+    scenarios_sealed.c
     scene.c
     scene_messages.c
     sweep.c
