@@ -11,6 +11,7 @@ cascade_test(api_bad_input test_bad_input.c NEEDS stores)
 cascade_test(api_bad_stores test_bad_stores.c NEEDS server)
 cascade_test(api_arguments test_arguments.c NEEDS stores)
 cascade_test(api_document test_document.c raw_sql.c NEEDS stores)
+cascade_test(api_document_random test_document_random.c NEEDS stores)
 cascade_test(api_document_texts test_document_texts.c raw_sql.c NEEDS stores)
 cascade_test(api_document_tokens test_document_tokens.c NEEDS stores)
 # A sanitizer does not hold the locks of its own allocator over a fork(): where
