@@ -24,7 +24,7 @@ root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 . "$root/tests/lib/build.sh"
 
 programs="ceiling throughput requests latency waits hydration scale idle footprint
-    manage native giants beside soak times"
+    manage native giants integrity beside soak times"
 size=
 chosen=
 for argument in "$@"; do
