@@ -26,10 +26,12 @@
  *   up with each commit, and the seal (`counted` of its options). Who keeps
  *   that where those who write the database cannot write shows it to a later
  *   verification (`known`), which finds what is gone since, what has a lower
- *   number, and what has another seal of the same number. That a cascade was
- *   deleted by a command, or by retention, is told too: no row is left that
- *   would say so. What is put back and has gone on beyond its number by then is
- *   not found, nor one that was deleted before it was counted.
+ *   number, and what has another seal of the same number, unless that is by a
+ *   key behind the one of what was counted: an engine may write it over a seal
+ *   that was renewed while it took the cascade. That a cascade was deleted by a
+ *   command, or by retention, is told too: no row is left that would say so.
+ *   What is put back and has gone on beyond its number by then is not found,
+ *   nor one that was deleted before it was counted.
  *
  * ANOTHER KEY
  *   What an engine has loaded goes on with the key that its seal had; what

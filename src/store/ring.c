@@ -83,6 +83,16 @@ csc_ring_find(const csc_ring *ring, const char *text, const csc_seal_key **key)
                     "it has a checksum, and no seal by a secret");
 }
 
+bool
+csc_ring_is_newer(const csc_ring *ring, const char *text, const char *than)
+{
+    const csc_seal_key *key = NULL;
+    const csc_seal_key *other = NULL;
+
+    return csc_ring_find(ring, text, &key) == CASCADE_OK &&
+           csc_ring_find(ring, than, &other) == CASCADE_OK && key < other;
+}
+
 cascade_err
 csc_ring_check_message(const csc_ring *ring, const cascade_message_row *row)
 {

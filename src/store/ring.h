@@ -6,6 +6,8 @@
 #ifndef CSC_STORE_RING_H
 #define CSC_STORE_RING_H
 
+#include <stdbool.h>
+
 #include "cascade/cascade.h"
 #include "cascade/integrity.h"
 #include "cascade/rows.h"
@@ -32,6 +34,10 @@ const csc_seal_key *csc_ring_current(const csc_ring *ring);
  * missing. */
 cascade_err csc_ring_find(const csc_ring *ring, const char *text,
                           const csc_seal_key **key);
+/* Whether a text was made with a key that stands in front of that of another
+ * one; false where either is not given. */
+bool csc_ring_is_newer(const csc_ring *ring, const char *text,
+                       const char *than);
 /* Whether a message is as its sender has sealed it: CASCADE_ERR_CORRUPT. */
 cascade_err csc_ring_check_message(const csc_ring *ring,
                                    const cascade_message_row *row);

@@ -9,6 +9,7 @@
  *   c, 4              c, 3           finding: put back
  *   d, 1              -              finding: deleted
  *   -                 e, 1           began since
+ *   f, 2, key new     f, 2, key old  an engine has written over a renewed seal
  *
  * Numbers only go up, so it is no matter when which page was read. Memory: one
  * page of seals, and one count.

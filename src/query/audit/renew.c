@@ -13,7 +13,9 @@
  *
  * An engine that takes the cascade between reading and writing has its old seal
  * in memory, and writes its next one over the new one, by the old key: a good
- * seal too, which another call renews. If the process dies, what is sealed is.
+ * seal too, which another call renews. Both have the same number: what was
+ * counted in between is not told as put back (counter.h). If the process dies,
+ * what is sealed is.
  */
 #include "cascade/manage.h"
 
