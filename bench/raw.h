@@ -26,7 +26,8 @@
 
 typedef enum raw_style {
     RAW_LINE,
-    RAW_GRAPH
+    RAW_GRAPH,
+    RAW_START /* one transaction, which starts them; `steps` is 1 */
 } raw_style;
 
 typedef enum raw_method {
@@ -47,6 +48,8 @@ typedef struct raw_work {
 } raw_work;
 
 const char *raw_style_name(raw_style style);
+/* Transactions of a cascade. */
+size_t raw_style_commits(raw_style style, size_t steps);
 const char *raw_method_name(raw_method method);
 
 /* Connections that stay open from one run to the next, as those of an engine

@@ -575,7 +575,7 @@ commit(writer *w, commit_kind kind)
 static void
 run_group(writer *w)
 {
-    size_t commits = w->work->steps + (w->work->style == RAW_LINE ? 2 : 1);
+    size_t commits = raw_style_commits(w->work->style, w->work->steps);
 
     for (size_t i = 0; i < w->work->batch; i++)
         w->cascades[i] = raw_cascade_make(&w->seed);

@@ -9,7 +9,17 @@
 const char *
 raw_style_name(raw_style style)
 {
-    return style == RAW_LINE ? "line" : "graph";
+    static const char *const names[] = {"line", "graph", "start"};
+
+    return names[style];
+}
+
+size_t
+raw_style_commits(raw_style style, size_t steps)
+{
+    if (style == RAW_START)
+        return 1;
+    return steps + (style == RAW_LINE ? 2 : 1);
 }
 
 const char *
@@ -102,7 +112,7 @@ raw_path(char text[RAW_TEXT_MAX], const raw_cascade *cascade, raw_style style,
 const char *
 raw_input(char text[RAW_TEXT_MAX], const raw_work *work, size_t function_id)
 {
-    if (work->style == RAW_LINE)
+    if (work->style != RAW_GRAPH)
         return "{}";
     snprintf(text, RAW_TEXT_MAX, "{\"left\":%zu}",
              work->steps - 1 - function_id);
@@ -175,7 +185,7 @@ size_t
 raw_commits(const raw *r)
 {
     const raw_work *work = &r->work;
-    size_t each = work->steps + (work->style == RAW_LINE ? 2 : 1);
+    size_t each = raw_style_commits(work->style, work->steps);
 
     return each * work->groups * work->connections;
 }

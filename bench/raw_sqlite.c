@@ -219,7 +219,7 @@ advance(raw_sqlite *w, const raw_cascade *cascade, size_t at)
 static void
 run_group(raw_sqlite *w)
 {
-    size_t commits = w->work->steps + (w->work->style == RAW_LINE ? 2 : 1);
+    size_t commits = raw_style_commits(w->work->style, w->work->steps);
 
     for (size_t i = 0; i < w->work->batch; i++)
         w->cascades[i] = raw_cascade_make(&w->seed);

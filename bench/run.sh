@@ -23,8 +23,8 @@ root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 . "$root/tests/lib/packages.sh"
 . "$root/tests/lib/build.sh"
 
-programs="ceiling throughput requests latency waits hydration scale idle footprint
-    manage native giants integrity beside soak times"
+programs="ceiling throughput requests submissions latency waits hydration scale idle
+    footprint manage native giants integrity beside soak times"
 size=
 chosen=
 for argument in "$@"; do
