@@ -95,6 +95,21 @@ csc_lock_init_cond(pthread_cond_t *cond)
 }
 
 void
+csc_lock_wait(pthread_cond_t *cond, pthread_mutex_t *mutex, int64_t timeout_ms)
+{
+    struct timespec until;
+
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += (time_t)(timeout_ms / 1000);
+    until.tv_nsec += (long)(timeout_ms % 1000) * 1000000L;
+    if (until.tv_nsec >= 1000000000L) {
+        until.tv_sec++;
+        until.tv_nsec -= 1000000000L;
+    }
+    (void)pthread_cond_timedwait(cond, mutex, &until);
+}
+
+void
 csc_lock_fini_mutex(pthread_mutex_t *mutex)
 {
     (void)pthread_mutex_destroy(mutex);

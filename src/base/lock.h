@@ -8,6 +8,7 @@
 #define CSC_BASE_LOCK_H
 
 #include <pthread.h>
+#include <stdint.h>
 
 #include "cascade/cascade.h"
 
@@ -16,6 +17,10 @@ cascade_err csc_lock_init_mutex(pthread_mutex_t *mutex);
 
 /* One that counts monotonic time: setting the clock must not end a wait. */
 cascade_err csc_lock_init_cond(pthread_cond_t *cond);
+
+/* Waits for the condition, `timeout_ms` at most; may end early. */
+void csc_lock_wait(pthread_cond_t *cond, pthread_mutex_t *mutex,
+                   int64_t timeout_ms);
 
 void csc_lock_fini_mutex(pthread_mutex_t *mutex);
 void csc_lock_fini_cond(pthread_cond_t *cond);

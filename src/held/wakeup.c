@@ -5,10 +5,10 @@
  */
 #include "held/wakeup.h"
 
-#include <time.h>
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/lock.h"
 #include "base/origin.h"
 #include "cascade/cascade.h"
 #include "held/engine_state.h"
@@ -63,18 +63,9 @@ void
 csc_wakeup_wait_on(pthread_mutex_t *mutex, pthread_cond_t *cond,
                    int64_t timeout_ms)
 {
-    struct timespec until;
-
     if (timeout_ms < 0 || timeout_ms > CSC_WAIT_MAX_MS)
         timeout_ms = CSC_WAIT_MAX_MS;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += (time_t)(timeout_ms / 1000);
-    until.tv_nsec += (long)(timeout_ms % 1000) * 1000000L;
-    if (until.tv_nsec >= 1000000000L) {
-        until.tv_sec++;
-        until.tv_nsec -= 1000000000L;
-    }
-    (void)pthread_cond_timedwait(cond, mutex, &until);
+    csc_lock_wait(cond, mutex, timeout_ms);
 }
 
 void
