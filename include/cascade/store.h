@@ -143,7 +143,7 @@
  *       is `brief`, do not wait long for each, and may answer
  *       CASCADE_ERR_AGAIN. Nothing of that call has taken effect, or will: a
  *       try of it that is undecided is UNAVAILABLE, never AGAIN later in the
- *       same call. Without starts none does.
+ *       same call. A commit without starts never does.
  *   S34 a claim or a commit that certainly has done nothing, and will not, says
  *       so: CASCADE_ERR_NOT_DONE. It never says so of one that may have taken
  *       effect, and it says nothing of earlier calls with the same number.
@@ -266,6 +266,14 @@
  *   S88 a repair with a seal changes nothing where the seal of the cascade is
  *       another than the caller had read; else that is put in its place, in the
  *       same commit.
+ *   S93 a submit that is `brief` does not wait long either for the path of a
+ *       message which a transaction that is not the store's brings, and may
+ *       answer CASCADE_ERR_AGAIN, as of S33.
+ *   S94 a submission may bring what several callers ask for, who know nothing
+ *       of each other, and tells of each start and message what it would tell
+ *       if they came one behind the other: of two starts of one cascade the
+ *       second finds that of the first, and of two messages with one path the
+ *       second is REPEATED.
  *
  * MESSAGES
  *   Whoever asks something of a cascade inserts a message and touches nothing
@@ -279,7 +287,7 @@
  *                            effect; repeating the identical call is right
  *   CASCADE_ERR_NOT_DONE     of claim and commit: transient too, S34
  *   CASCADE_ERR_REFUSED      permanent, for these data
- *   CASCADE_ERR_AGAIN        of commit and submit: S33
+ *   CASCADE_ERR_AGAIN        of commit and submit: S33, S93
  *   CASCADE_ERR_FENCED, _LOST, _NOT_FOUND, _NO_MEMORY, _SCHEMA, _READ_ONLY,
  *   _UNSUPPORTED, _CORRUPT   as their texts say. LOST, of whatever writes, also
  *                            where the database itself is gone (SQLite: its
@@ -429,7 +437,7 @@ typedef struct cascade_submission {
     size_t message_count;
     cascade_sent *sent; /* written for each message */
     bool brief; /* it is not to wait long for transactions that are not the
-                   store's: S33. A backend may pass over it */
+                   store's: S33, S93. A backend may pass over it */
 } cascade_submission;
 
 /* ---- Owning ------------------------------------------------------------- */

@@ -211,10 +211,12 @@ csc_blocked_start_send(cascade_store *store, csc_start *start,
     cascade_err err;
 
     if (!is_anybody_held(store)) {
-        err = csc_sealing_submit(store, submission);
+        err = csc_submit_shared(store, submission, end_ms);
         start->doubtful = err == CASCADE_ERR_UNAVAILABLE;
+        if (err == CASCADE_ERR_NOT_DONE)
+            return fail_late(store, start, err);
         if (err != CASCADE_ERR_AGAIN && err != CASCADE_ERR_UNAVAILABLE)
-            return answer(store, start, err);
+            return err;
     }
     if (!csc_blocked_join(store, start))
         csc_blocked_add(store, start);

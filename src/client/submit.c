@@ -40,28 +40,59 @@ csc_submit_undecided(const cascade_store *store, const char *what,
                     what, (long long)store->config.deadline_ms, why);
 }
 
+static cascade_err
+fail_unsent(const cascade_store *store, const char *what)
+{
+    return csc_fail(CASCADE_ERR_UNAVAILABLE, "%s: not done within %lld ms: %s",
+                    what, (long long)store->config.deadline_ms,
+                    cascade_errmsg());
+}
+
+cascade_err
+csc_submit_shared(cascade_store *store, const cascade_submission *submission,
+                  int64_t end_ms)
+{
+    bool told = false;
+    cascade_err err = csc_sealing_share(store, submission, end_ms, &told);
+
+    if (err == CASCADE_OK && !told)
+        csc_wakeup_tell_all(store);
+    return err;
+}
+
+/* Again, by itself, until it is decided: as nobody knows what the first try has
+ * done. */
+static cascade_err
+submit_again(cascade_store *store, const cascade_submission *submission,
+             const char *what, int64_t end_ms)
+{
+    int64_t pause_ms = BACKOFF_FIRST_MS;
+    cascade_err err = CASCADE_ERR_UNAVAILABLE;
+
+    while (err == CASCADE_ERR_UNAVAILABLE) {
+        if (csc_clock_left_ms(end_ms) <= pause_ms)
+            return csc_submit_undecided(store, what, cascade_errmsg());
+        csc_submit_sleep(pause_ms);
+        pause_ms =
+            pause_ms * 2 < BACKOFF_MAX_MS ? pause_ms * 2 : BACKOFF_MAX_MS;
+        err = csc_sealing_submit(store, submission);
+    }
+    if (err == CASCADE_OK)
+        csc_wakeup_tell_all(store);
+    return csc_error_in_doubt(err, what);
+}
+
 cascade_err
 csc_submit(cascade_store *store, const cascade_submission *submission,
            const char *what)
 {
     int64_t end_ms =
         csc_clock_monotonic_ms(&csc_clock_system) + store->config.deadline_ms;
-    int64_t pause_ms = BACKOFF_FIRST_MS;
-    bool doubtful = false;
-    cascade_err err = CASCADE_OK;
+    cascade_err err = csc_submit_shared(store, submission, end_ms);
 
-    for (;;) {
-        err = csc_sealing_submit(store, submission);
-        if (err != CASCADE_ERR_UNAVAILABLE || store->guest != NULL)
-            break;
-        doubtful = true;
-        if (csc_clock_monotonic_ms(&csc_clock_system) + pause_ms >= end_ms)
-            return csc_submit_undecided(store, what, cascade_errmsg());
-        csc_submit_sleep(pause_ms);
-        pause_ms =
-            pause_ms * 2 < BACKOFF_MAX_MS ? pause_ms * 2 : BACKOFF_MAX_MS;
-    }
-    if (err == CASCADE_OK)
-        csc_wakeup_tell_all(store);
-    return doubtful ? csc_error_in_doubt(err, what) : err;
+    if (err == CASCADE_ERR_NOT_DONE)
+        return fail_unsent(store, what);
+    if (err == CASCADE_ERR_UNAVAILABLE && store->guest == NULL)
+        err = submit_again(store, submission, what, end_ms);
+    return err;
 }

@@ -15,6 +15,12 @@
  * in CASCADE_ERR_OUTCOME_UNKNOWN. */
 cascade_err csc_submit(cascade_store *store,
                        const cascade_submission *submission, const char *what);
+/* The first try, which shares its transaction with what others of the handle
+ * submit (store/pipeline.h); tells the engines. CASCADE_ERR_UNAVAILABLE: nobody
+ * knows; _NOT_DONE: it was not sent until `end_ms`. */
+cascade_err csc_submit_shared(cascade_store *store,
+                              const cascade_submission *submission,
+                              int64_t end_ms);
 /* What to say when the store's deadline has passed and nobody knows. */
 cascade_err csc_submit_undecided(const cascade_store *store, const char *what,
                                  const char *why);

@@ -320,9 +320,14 @@ init_mutexes(cascade_store *store)
         return err;
     err = csc_lock_init_mutex(&store->held.mutex);
     if (err == CASCADE_OK) {
-        err = csc_watch_init(&store->watches);
-        if (err == CASCADE_OK)
-            return CASCADE_OK;
+        err = csc_pipeline_init(&store->pipeline, store->driver->lane_max,
+                                store->config.connection_max);
+        if (err == CASCADE_OK) {
+            err = csc_watch_init(&store->watches);
+            if (err == CASCADE_OK)
+                return CASCADE_OK;
+            csc_pipeline_fini(&store->pipeline);
+        }
         csc_lock_fini_mutex(&store->held.mutex);
     }
     csc_lock_fini_mutex(&store->mutex);
@@ -333,6 +338,7 @@ static void
 fini_mutexes(cascade_store *store)
 {
     csc_watch_fini(&store->watches);
+    csc_pipeline_fini(&store->pipeline);
     csc_lock_fini_mutex(&store->held.mutex);
     csc_lock_fini_mutex(&store->mutex);
 }

@@ -16,6 +16,7 @@
 #include "cascade/rows.h"
 #include "cascade/store.h"
 #include "store/driver.h"
+#include "store/pipeline.h"
 #include "store/watch.h"
 
 typedef struct csc_ring csc_ring;
@@ -66,6 +67,7 @@ struct cascade_store {
     int64_t now_offset_ns;            /* see csc_store_get_now() */
     int64_t now_read_at_ns;
     csc_store_held held;
+    csc_pipeline pipeline;
     csc_ring *ring; /* its keys; NULL: it has no integrity. Of a node: those of
                        the engine's store, which outlives it */
 };

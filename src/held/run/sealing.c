@@ -316,6 +316,23 @@ csc_sealing_submit(cascade_store *store, const cascade_submission *submission)
 }
 
 cascade_err
+csc_sealing_share(cascade_store *store, const cascade_submission *submission,
+                  int64_t end_ms, bool *told)
+{
+    cascade_submission sealed = *submission;
+    csc_arena arena = {0};
+    cascade_err err = CASCADE_OK;
+
+    *told = false;
+    if (store->ring != NULL)
+        err = seal_submission(store, &arena, &sealed);
+    if (err == CASCADE_OK)
+        err = csc_pipeline_submit(store, &sealed, end_ms, told);
+    csc_arena_fini(&arena);
+    return err;
+}
+
+cascade_err
 csc_sealing_check_message(const cascade_store *store,
                           const cascade_message_row *row)
 {

@@ -57,6 +57,10 @@ cascade_err csc_sealing_born(csc_run *run, const cascade_change *start);
 /* The store's move, with all that it brings sealed. */
 cascade_err csc_sealing_submit(cascade_store *store,
                                const cascade_submission *submission);
+/* The same by the pipeline of the handle: see csc_pipeline_submit(). */
+cascade_err csc_sealing_share(cascade_store *store,
+                              const cascade_submission *submission,
+                              int64_t end_ms, bool *told);
 
 /* Whether a message may be received; else the text says why not. */
 cascade_err csc_sealing_check_message(const cascade_store *store,

@@ -71,12 +71,13 @@
  * server only finds out by waiting. So lock_timeout is short for the statement
  * of the starts alone (START_WAIT_MAX_MS), set and put back in the same round
  * trip; where it runs out the answer is AGAIN, and the engine commits the rest
- * without them. The fence keeps its own: it has to wait for a first try. One
- * that merely meets a start of another engine waits as long as that commit
- * takes, and where that is too long it gets AGAIN as well, which costs it
- * another transaction. Of a second try of a batch AGAIN says nothing about the
- * first, which may come to the server later still: so what may be AGAIN is not
- * repeated here, or it would hide that.
+ * without them. In a submit that is brief it is so for the messages too, whose
+ * paths such a transaction may have (S93). The fence keeps its own: it has to
+ * wait for a first try. One that merely meets a start of another engine waits
+ * as long as that commit takes, and where that is too long it gets AGAIN as
+ * well, which costs it another transaction. Of a second try of a batch AGAIN
+ * says nothing about the first, which may come to the server later still: so
+ * what may be AGAIN is not repeated here, or it would hide that.
  *
  * What can wait for what: cascades, then keys, messages, links, runs, each
  * sorted, and between commits that is all there is but messages, since the rest
@@ -131,9 +132,10 @@ typedef struct write_state {
     bool notifies;
     bool doubtful;     /* it may have taken effect, whatever it answered */
     bool within;       /* an open transaction: the fence is last */
-    bool brief;        /* its starts wait START_WAIT_MAX_MS at most */
-    char start_ms[24]; /* lock_timeout of the starts */
-    char other_ms[24]; /* and of what follows them */
+    bool brief;        /* its starts, and what it was sent, wait
+                          START_WAIT_MAX_MS at most */
+    char start_ms[24]; /* lock_timeout of these */
+    char other_ms[24]; /* and of what follows the starts of a batch */
 } write_state;
 
 /* ---- What is sent -------------------------------------------------------- */
@@ -274,7 +276,7 @@ add_starts(write_state *state, const cascade_store_config *config,
         csc_postgres_params_rows(params, &rows->start_keys);
     if (rows->start_seals.count > 0)
         csc_postgres_params_rows(params, &rows->start_seals);
-    if (state->brief && has_others(state, rows))
+    if (state->brief && state->batch != NULL && has_others(state, rows))
         add_lock_timeout(state, csc_postgres_lock_ms(config), state->other_ms);
 }
 
@@ -302,10 +304,13 @@ add_deletes(write_state *state, csc_postgres_rows *ids, bool sealed)
 /* What is said of a message may be news of another transaction: it is told when
  * the standby has that too. */
 static void
-add_submitted(write_state *state, csc_postgres_rows *messages)
+add_submitted(write_state *state, const cascade_store_config *config,
+              csc_postgres_rows *messages)
 {
     if (state->message_count == 0)
         return;
+    if (state->brief && state->count == 0)
+        add_lock_timeout(state, start_wait_ms(config), state->start_ms);
     csc_postgres_params_rows(add_call(state, CSC_POSTGRES_SUBMIT_MESSAGES),
                              messages);
     add_call_with(state, CSC_POSTGRES_CONFIRM, NULL);
@@ -335,7 +340,7 @@ add_calls(write_state *state, csc_postgres_conn *conn, const char *sequence)
     add_counted(state, CSC_POSTGRES_REVIVE_RUNS, &rows->revives, true);
     add_rows(state, CSC_POSTGRES_END_RUNS, &rows->ends);
     add_deletes(state, &rows->deletes, conn->store->config->sealed);
-    add_submitted(state, &rows->submitted);
+    add_submitted(state, conn->store->config, &rows->submitted);
     if (state->within)
         add_fence(state);
 }
@@ -598,14 +603,20 @@ fail_overtaken(const write_state *state)
                     state->move);
 }
 
-/* The wait of the starts was over, and all is rolled back. */
+static bool
+may_wait(csc_postgres_statement statement)
+{
+    return is_start(statement) || statement == CSC_POSTGRES_SUBMIT_MESSAGES;
+}
+
+/* The wait of these was over, and all is rolled back. */
 static bool
 is_held(const csc_postgres_conn *conn, const write_state *state,
         const csc_postgres_trouble *trouble)
 {
     if (!state->brief || conn->broken || trouble->call == NULL)
         return false;
-    return is_start(trouble->call->statement) &&
+    return may_wait(trouble->call->statement) &&
            strcmp(trouble->sqlstate, "55P03") == 0;
 }
 
@@ -613,8 +624,9 @@ static cascade_err
 fail_held(const write_state *state)
 {
     return csc_fail(CASCADE_ERR_AGAIN,
-                    "%s: a start in it waits for another transaction, such as "
-                    "one that starts the same cascade (SQLSTATE 55P03)",
+                    "%s: a start or a message in it waits for another "
+                    "transaction, such as one that brings the same (SQLSTATE "
+                    "55P03)",
                     state->move);
 }
 

@@ -513,7 +513,8 @@ count_in(void *context, const wrap_call *call)
                    ? CASCADE_OK
                    : csc_fail(CASCADE_ERR_AGAIN, "held");
     }
-    now = atomic_fetch_add(&b->under_way, 1) + 1;
+    now = atomic_fetch_add(&b->under_way, call->start_count);
+    now += call->start_count;
     while (now > most && !atomic_compare_exchange_weak(&b->at_once, &most, now))
         continue;
     for (int i = 0; i < PATIENT_MS && !held; i += 20) {
@@ -532,8 +533,8 @@ count_out(void *context, const wrap_call *call, cascade_err answer)
     if (call->move != WRAP_SUBMIT ||
         csc_uuid_equal(&call->starts[0].cascade.id, &b->innocent))
         return answer;
-    atomic_fetch_sub(&b->under_way, 1);
-    atomic_fetch_add(&b->before, 1);
+    atomic_fetch_sub(&b->under_way, call->start_count);
+    atomic_fetch_add(&b->before, call->start_count);
     return answer;
 }
 
@@ -549,7 +550,8 @@ one_is_held_up(void *context)
     return waits;
 }
 
-/* What no lane takes, `CALLERS` at a time. How many of them were under way. */
+/* What no lane takes, `CALLERS` at a time. How many of them were under way,
+ * each by itself or with others. */
 static size_t
 send_beside(test_db *db, bool one_held)
 {
@@ -561,6 +563,7 @@ send_beside(test_db *db, bool one_held)
     b->innocent = (cascade_uuid){{255, 1}};
     b->wrap->before = count_in;
     b->wrap->after = count_out;
+    b->store->pipeline.most = CALLERS;
     bench_start(b);
     if (one_held) {
         begin(&held, b, &b->innocent);

@@ -238,6 +238,40 @@ a_submit_may_name_a_cascade_twice(void **state)
     db_assert_unchanged(db, picture);
 }
 
+/* S94: callers who know nothing of each other. */
+static void
+a_submit_answers_each_as_if_it_came_alone(void **state)
+{
+    conformance_db *db = *state;
+    cascade_uuid there = rows_id(&db->rows);
+    cascade_uuid none = rows_id(&db->rows);
+    cascade_uuid to[] = {none, there, there, there, none, none};
+    const char *paths[] = {"lost", "one", "one", "two", "two", "lost"};
+    cascade_change starts[2] = {*rows_start(&db->rows, there),
+                                *rows_start(&db->rows, there)};
+    cascade_message_row messages[6];
+    cascade_sent sent[6] = {CASCADE_SENT};
+    bool existed[2] = {true, false};
+    const cascade_submission submission = {.starts = starts,
+                                           .start_count = 2,
+                                           .existed = existed,
+                                           .messages = messages,
+                                           .message_count = 6,
+                                           .sent = sent,
+                                           .brief = true};
+    static const cascade_sent told[] = {
+        CASCADE_SENT_ABSENT, CASCADE_SENT,          CASCADE_SENT_REPEATED,
+        CASCADE_SENT,        CASCADE_SENT_REPEATED, CASCADE_SENT_ABSENT};
+
+    for (int i = 0; i < 6; i++)
+        messages[i] = *rows_message(&db->rows, to[i], paths[i]);
+    assert_ok(db->driver->submit(db->self, &submission));
+    assert_false(existed[0]);
+    assert_true(existed[1]);
+    for (int i = 0; i < 6; i++)
+        assert_int_equal(sent[i], told[i]);
+}
+
 /* S6: also when the cascade has ended and has no run any more. */
 static void
 an_ended_cascade_is_not_started_again(void **state)
@@ -689,6 +723,7 @@ conformance_commit(void)
         cmocka_unit_test(a_repeated_submit_is_recognised),
         cmocka_unit_test(a_brief_submit_is_a_submit),
         cmocka_unit_test(a_submit_may_name_a_cascade_twice),
+        cmocka_unit_test(a_submit_answers_each_as_if_it_came_alone),
         cmocka_unit_test(an_ended_cascade_is_not_started_again),
         cmocka_unit_test(a_path_that_is_taken_is_refused),
         cmocka_unit_test(a_path_twice_in_one_batch_is_refused),

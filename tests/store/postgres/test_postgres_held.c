@@ -330,6 +330,32 @@ a_brief_submit_does_not_wait(void **state)
     close_held(&it);
 }
 
+/* S93: nor does it for a path; one that is not brief does. */
+static void
+a_brief_submit_does_not_wait_for_a_path(void **state)
+{
+    held it = open_held(*state);
+    cascade_message_row row = *rows_message(&it.test->rows, it.id, "path");
+    cascade_sent sent = CASCADE_SENT;
+    cascade_submission submission = {
+        .messages = &row, .message_count = 1, .sent = &sent, .brief = true};
+    char text[CASCADE_UUID_TEXT_SIZE];
+    char sql[400];
+
+    snprintf(sql, sizeof(sql),
+             "INSERT INTO %s.cascade_messages"
+             "  (cascade_id, kind, name, path, payload, sent_at)"
+             " VALUES ('%s', 'signal', 'go', 'path', '{}', 0)",
+             it.test->schema, cascade_uuid_format(&it.id, text));
+    pg_run(it.other, sql);
+    assert_fails(CASCADE_ERR_AGAIN,
+                 it.store->driver->submit(it.store->self, &submission));
+    pg_run(it.other, "COMMIT");
+    assert_ok(it.store->driver->submit(it.store->self, &submission));
+    assert_int_equal(sent, CASCADE_SENT_REPEATED);
+    close_held(&it);
+}
+
 /* ---- A submit whose first try is under way still ------------------------- */
 
 /* A COMMIT with starts waits at the gate, however short lock_timeout is. */
@@ -418,6 +444,7 @@ main(int argc, char **argv)
         PG_TEST(what_follows_a_start_waits_as_long_as_ever),
         PG_TEST(the_session_waits_as_long_as_ever),
         PG_TEST(a_brief_submit_does_not_wait),
+        PG_TEST(a_brief_submit_does_not_wait_for_a_path),
         PG_TEST(an_undecided_try_is_not_hidden_by_a_later_one),
     };
 
