@@ -61,9 +61,16 @@ add_link(char *text, size_t size, const char *name, int number)
                        number);
 }
 
-/* It knows each of them as its child: so they may be imported. */
+/* The ids of the runs come in no order; run `nth` of `chain` has this one. */
+static int
+run_number(int nth)
+{
+    return 1 + nth * 7 % CHAIN;
+}
+
+/* It knows that one as its child, so it may be imported, and runs behind it. */
 static void
-put_parent(cascade_store *store)
+put_parent(cascade_store *store, int child)
 {
     csc_buf text = {0};
     cascade_started started;
@@ -71,24 +78,22 @@ put_parent(cascade_store *store)
     csc_buf_add_text(
         &text,
         "{\"format\":\"libcascade\",\"version\":2,\"cascade\":{\"id\":"
-        "\"" PARENT "\",\"fn_id\":30,\"status\":\"RUNNING\","
+        "\"" PARENT "\",\"fn_id\":1,\"status\":\"RUNNING\","
         "\"user_id\":\"u\",\"created_at\":1,\"updated_at\":1},"
         "\"executions\":[{\"id\":\"0190dddd-0000-4000-8000-999999999999\","
         "\"status\":\"RUNNING\",\"location\":\"server\","
         "\"node_name\":\"n\",\"started_at\":1,\"function_id\":0,"
         "\"input_context\":{},\"full_output\":{\"cascade\":{\"queue\":"
         "\"default\"}},\"node_instance_id\":\"" PARENT "/-/n#0\"}");
-    for (int i = 1; i <= CHAIN; i++)
-        csc_buf_add_format(
-            &text,
-            ",{\"id\":\"0190dddd-0000-4000-8000-99999999%04d\","
-            "\"status\":\"RUNNING\",\"location\":\"server\","
-            "\"node_name\":\"cascade.child:c\",\"started_at\":1,"
-            "\"function_id\":%d,\"input_context\":{},\"full_output\":"
-            "{\"child\":\"0190cccc-0000-4000-8000-%012d\","
-            "\"policy\":\"abandon\"},\"node_instance_id\":\"" PARENT
-            "/0/cascade.child:c#%d\"}",
-            i, i, i, i - 1);
+    csc_buf_add_format(&text,
+                       ",{\"id\":\"0190dddd-0000-4000-8000-999999990001\","
+                       "\"status\":\"RUNNING\",\"location\":\"server\","
+                       "\"node_name\":\"cascade.child:c\",\"started_at\":1,"
+                       "\"function_id\":1,\"input_context\":{},\"full_output\":"
+                       "{\"child\":\"0190cccc-0000-4000-8000-%012d\","
+                       "\"policy\":\"abandon\"},\"node_instance_id\":\"" PARENT
+                       "/0/cascade.child:c#0\"}",
+                       child);
     csc_buf_add_text(&text, "],\"events\":[],\"messages\":[]}");
     assert_ok(cascade_import(store, text.data, NULL, &started));
     csc_buf_fini(&text);
@@ -107,6 +112,8 @@ put_past(cascade_store *store, const past *p)
 
     add_link(meta, sizeof(meta), "previous", p->previous);
     add_link(meta, sizeof(meta), "parent", p->child ? 999999 : 0);
+    add_link(meta, sizeof(meta), "child",
+             p->child && p->previous != 0 ? run_number(0) : 0);
     add_link(next, sizeof(next), "continued_as", p->next);
     (void)snprintf(
         text, sizeof(text),
@@ -212,18 +219,11 @@ many_pages_are_deleted(test_db *db)
     assert_int_equal(0, purge(store, 0, 0));
 }
 
-/* The ids of the runs come in no order; run `nth` of `chain` has this one. */
-static int
-run_number(int nth)
-{
-    return 1 + nth * 7 % CHAIN;
-}
-
 static void
 put_chain(cascade_store *store, const char *last, bool child)
 {
     if (child)
-        put_parent(store);
+        put_parent(store, run_number(0));
     for (int i = 0; i < CHAIN; i++) {
         const past p = {.number = run_number(i),
                         .status = i == CHAIN - 1 ? last : "COMPLETED",
@@ -381,7 +381,7 @@ what_cannot_be_read_stays(test_db *db)
     db->unsound = true;
     put(store, 1, "COMPLETED", DAY_MS);
     put(store, 2, "COMPLETED", DAY_MS);
-    put_parent(store);
+    put_parent(store, run.number);
     put_past(store, &run);
     raw_sql(db, "UPDATE node_executions SET input_context = '{'"
                 " WHERE id = '0190dddd-0000-4000-8000-000000000001'");
