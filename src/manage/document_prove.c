@@ -9,8 +9,10 @@
  *   a path that begins with another id (a receipt, or a message, of an earlier
  *   run: /message/ follows)
  *               that id is the one of an earlier run of the same key, or of a
- *               cascade of the store that has continued as this one: whatever
- *               is sent to that id with such a path is taken for repeated
+ *               cascade of the store that has continued as this one, or is
+ *               gone, and this one was entered as the last of its runs:
+ *               whatever is sent to that id with such a path is taken for
+ *               repeated
  *
  * Nothing of this is asked of a cascade that comes with new ids: it has neither
  * of them.
@@ -37,6 +39,22 @@
 
 /* ---- Earlier runs ------------------------------------------------------- */
 
+/* Whether what was entered of a run that is gone leads to this one as the last
+ * (link.h). */
+static cascade_err
+leads_on(cascade_store *store, const cascade_uuid *gone, const cascade_uuid *to,
+         bool *leads)
+{
+    char text[CASCADE_UUID_TEXT_SIZE];
+    const char *path = cascade_uuid_format(gone, text);
+    cascade_found found = {.run_number = 0};
+    cascade_err err = csc_move_find(store, &path, 1, &found);
+
+    *leads = err == CASCADE_OK && !csc_uuid_is_nil(&found.root) &&
+             csc_uuid_equal(&found.id, to);
+    return err;
+}
+
 /* Whether the cascade `from` has continued as `to`, at once or by others. */
 static cascade_err
 has_continued(cascade_store *store, const cascade_uuid *from,
@@ -54,7 +72,7 @@ has_continued(cascade_store *store, const cascade_uuid *from,
             run = next;
         *has = err == CASCADE_OK && csc_uuid_equal(&run, to);
     }
-    return err == CASCADE_ERR_NOT_FOUND ? CASCADE_OK : err;
+    return err == CASCADE_ERR_NOT_FOUND ? leads_on(store, &run, to, has) : err;
 }
 
 /* `known` is the last id that was shown. */

@@ -64,6 +64,20 @@ receipt(const char *of, char text[500])
     return text;
 }
 
+/* Of another one, that the run with the first has not received. */
+static const char *
+receipt_again(const char *of, char text[500])
+{
+    char *at = NULL;
+
+    (void)receipt(of, text);
+    at = strstr(text, "aaaaaaaaaaaa");
+    memcpy(at, "bbbbbbbbbbbb", 12);
+    at = strstr(text, "r1\"");
+    at[1] = '2';
+    return text;
+}
+
 /* ---- The parent --------------------------------------------------------- */
 
 static void
@@ -156,21 +170,56 @@ runs_of_a_chain_may_have_paths_of_earlier_ones(test_db *db)
     cascade_store *store = db_store(db);
     char other[500];
     forged no_run = run_2;
-    char *at = NULL;
 
     db->unsound = true; /* of the chain only what counts here is there */
     assert_fails(CASCADE_ERR_REFUSED, import_forged(store, &run_2));
     assert_ok(import_forged(store, &run_1));
-    memcpy(other, second, sizeof(other));
-    at = strstr(other, "aaaaaaaaaaaa");
-    memcpy(at, "bbbbbbbbbbbb", 12); /* 7 has such a row itself */
-    at = strstr(other, "r1\"");
-    at[1] = '2';
     no_run.id = ID(9);
-    no_run.second = other;
+    no_run.second = receipt_again(ID(7), other);
     assert_fails(CASCADE_ERR_REFUSED, import_forged(store, &no_run));
     no_run.id = ID(8);
     assert_ok(import_forged(store, &no_run));
+}
+
+static void
+delete_now(cascade_store *store, const char *text)
+{
+    cascade_uuid id;
+    cascade_info *info = NULL;
+
+    assert_ok(cascade_uuid_parse(text, &id));
+    assert_ok(cascade_delete(store, &id, NULL));
+    assert_fails(CASCADE_ERR_NOT_FOUND, cascade_get(store, &id, &info));
+}
+
+/* What was entered of 7 leads to 8, and not to 9. */
+static void
+the_last_run_comes_back_though_those_before_are_gone(test_db *db)
+{
+    char first[500];
+    char second[500];
+    char third[500];
+    const char *of_7 = "\"root\":\"" ID(7) "\"," SECOND;
+    const char *behind_7 = "\"previous\":\"" ID(7) "\",";
+    const forged run_1 = {ID(7),
+                          "ann",
+                          "",
+                          "",
+                          "\"at\":1,\"continued_as\":\"" ID(8) "\",",
+                          receipt(ID(7), first)};
+    const forged run_2 = {ID(8), "ann", behind_7,
+                          of_7,  NULL,  receipt_again(ID(7), second)};
+    const forged other = {ID(9), "ann", behind_7,
+                          of_7,  NULL,  receipt_again(ID(7), third)};
+    cascade_store *store = db_store(db);
+
+    db->unsound = true; /* what it has received has an id of that one's */
+    assert_ok(import_forged(store, &run_1));
+    assert_ok(import_forged(store, &run_2));
+    delete_now(store, ID(7));
+    delete_now(store, ID(8));
+    assert_fails(CASCADE_ERR_REFUSED, import_forged(store, &other));
+    assert_ok(import_forged(store, &run_2));
 }
 
 int
@@ -185,6 +234,8 @@ main(int argc, char **argv)
          runs_of_one_key_may_have_paths_of_earlier_ones, STORES_ALL},
         {"runs_of_a_chain_may_have_paths_of_earlier_ones",
          runs_of_a_chain_may_have_paths_of_earlier_ones, STORES_ALL},
+        {"the_last_run_comes_back_though_those_before_are_gone",
+         the_last_run_comes_back_though_those_before_are_gone, STORES_ALL},
     };
 
     return stores_run("forged", tests, sizeof(tests) / sizeof(tests[0]), argc,
