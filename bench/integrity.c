@@ -4,7 +4,8 @@
  * and with an HMAC, each on a store of its own, in turn in each round: the
  * work, the setting and the size of throughput's comparisons. Of each round
  * the rate is held against that of the same round without integrity; the median
- * counts, so what the machine does besides in some rounds does not.
+ * counts, so what the machine does besides in some rounds does not. --only
+ * takes the name of a store.
  */
 #include <stdio.h>
 
@@ -135,7 +136,8 @@ main(int argc, char **argv)
     bench_init(&b, argc, argv);
     for (int kind = BENCH_MEMORY; kind <= BENCH_POSTGRES; kind++)
         for (int style = RAW_LINE; style <= RAW_GRAPH; style++)
-            if (bench_has(&b, (bench_kind)kind))
+            if (bench_has(&b, (bench_kind)kind) &&
+                bench_wants(&b, bench_kind_name((bench_kind)kind)))
                 compare(&b, (bench_kind)kind, (raw_style)style);
     return 0;
 }
