@@ -170,6 +170,8 @@ csc_command_is_alone(cascade_store *store)
 
     if (csc_store_is_within(store))
         return false; /* the message takes effect later, if at all */
+    if (csc_store_is_served(store))
+        return false; /* the store need not be asked */
     err = csc_move_engines(store, note_alive, &alive, NULL);
     return err == CASCADE_OK && !alive;
 }

@@ -625,6 +625,14 @@ csc_store_is_held(cascade_store *store, const cascade_uuid *id)
     return answers != NULL && answers->is_held(store, id);
 }
 
+bool
+csc_store_is_served(cascade_store *store)
+{
+    const csc_store_answers *answers = get_answers(store);
+
+    return answers != NULL && answers->is_served(store);
+}
+
 void
 csc_store_remove_engine(cascade_store *store, cascade_engine *engine)
 {

@@ -37,6 +37,8 @@ typedef struct csc_store_answers {
     /* One of them has the cascade in memory, running, with a lease: it will
      * tell its end to those that watch it, or lose it. */
     bool (*is_held)(cascade_store *store, const cascade_uuid *id);
+    /* One of them lives, with a lease, and is no call's own: it receives. */
+    bool (*is_served)(cascade_store *store);
 } csc_store_answers;
 
 /* Starts that wait for a transaction which is not the library's
@@ -210,6 +212,7 @@ cascade_err csc_store_undone(cascade_err err);
 /* Ask the engines of the handle; without any: nothing, and false. */
 csc_aside csc_store_find_aside(cascade_store *store, const cascade_uuid *id);
 bool csc_store_is_held(cascade_store *store, const cascade_uuid *id);
+bool csc_store_is_served(cascade_store *store);
 
 /* Adds and removes an engine of this process. All have the same `answers`.
  * _add: CASCADE_ERR_TOO_LARGE. */

@@ -64,6 +64,13 @@ find_aside(cascade_store *store, const cascade_uuid *id)
     return aside;
 }
 
+static bool
+has_lease_locked(const cascade_engine *engine)
+{
+    return engine->incarnation.attached &&
+           csc_clock_now_ns(engine) < engine->lease.until_ns;
+}
+
 /* Without a lease another engine may have it by now; and what has ended is held
  * too while it is retried, or answers a message. */
 static bool
@@ -74,9 +81,7 @@ holds_locked(const cascade_engine *engine, const cascade_uuid *id,
 
     (void)aside;
     return run != NULL && csc_run_is_held(run) &&
-           run->state.recorded == CASCADE_RUNNING &&
-           engine->incarnation.attached &&
-           csc_clock_now_ns(engine) < engine->lease.until_ns;
+           run->state.recorded == CASCADE_RUNNING && has_lease_locked(engine);
 }
 
 static bool
@@ -85,7 +90,24 @@ is_held(cascade_store *store, const cascade_uuid *id)
     return ask(store, holds_locked, id, NULL);
 }
 
+static bool
+serves_locked(const cascade_engine *engine, const cascade_uuid *id,
+              csc_aside *aside)
+{
+    (void)id;
+    (void)aside;
+    return engine->life == CSC_LIFE_RUNNING && !engine->incarnation.brief &&
+           has_lease_locked(engine);
+}
+
+static bool
+is_served(cascade_store *store)
+{
+    return ask(store, serves_locked, NULL, NULL);
+}
+
 const csc_store_answers csc_answers = {
     .find_aside = find_aside,
     .is_held = is_held,
+    .is_served = is_served,
 };

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cascade/manage.h"
 #include "engine/support/play.h"
 #include "store/store.h"
 
@@ -612,6 +613,39 @@ PLAY_MODES(what_waits_is_terminated)
 PLAY_MODES(what_has_ended_is_deleted)
 PLAY_MODES(what_waits_is_ended_and_deleted)
 
+/* The store is not asked whether one is alive: only by the engine itself, now
+ * and then. */
+static void
+an_engine_of_the_handle_is_known_to_be_alive(test_db *db)
+{
+    wrap_store *wrap = wrap_store_create(db->url);
+    const cascade_engine_options options = {.size = sizeof(options),
+                                            .poll_interval_ms = 60000};
+    cascade_store *store = NULL;
+    cascade_engine *engine = NULL;
+    cascade_uuid id;
+    size_t asked = 0;
+
+    assert_non_null(wrap);
+    store = db_wrapped(db, wrap);
+    engine = db_engine(db, store, &options);
+    assert_ok(
+        cascade_engine_register(engine, "work", stores_nothing, NULL, NULL));
+    assert_ok(cascade_engine_start(engine));
+    id = db_start(store, "work");
+    db_await(store, &id, CASCADE_COMPLETED);
+    asked = wrap_store_count(wrap, WRAP_ENGINES);
+    for (int i = 0; i < 100; i++)
+        (void)cascade_pause(store, &id, NULL);
+    assert_in_range(wrap_store_count(wrap, WRAP_ENGINES) - asked, 0, 50);
+    db_close_engine(db, engine);
+    asked = wrap_store_count(wrap, WRAP_ENGINES);
+    (void)cascade_pause(store, &id, NULL);
+    assert_true(wrap_store_count(wrap, WRAP_ENGINES) > asked);
+    db_close_store(db, store);
+    wrap_store_free(wrap);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -620,6 +654,8 @@ main(int argc, char **argv)
         PLAY_TESTS(what_was_done_is_undone_by_a_cancellation),
         PLAY_TESTS(what_is_parked_is_cancelled),
         PLAY_TESTS(what_has_not_begun_never_does),
+        {"an_engine_of_the_handle_is_known_to_be_alive",
+         an_engine_of_the_handle_is_known_to_be_alive, STORES_ALL},
         {"what_runs_is_told_and_spawns_nothing_more",
          what_runs_is_told_and_spawns_nothing_more, STORES_ALL},
         PLAY_TESTS(a_second_cancellation_changes_nothing),
