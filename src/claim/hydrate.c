@@ -172,6 +172,21 @@ load_message(void *context, const cascade_message_row *row, bool repeated)
     return count_row(l, &row->cascade_id, csc_store_message_bytes(row));
 }
 
+cascade_err
+csc_hydrate_plan(csc_run *run, const csc_reload *reload)
+{
+    if (!reload->plans)
+        return CASCADE_OK;
+    run->plan = csc_reset_plan_create(reload->from);
+    if (run->plan == NULL)
+        return csc_fail_memory();
+    if (reload->receipt > 0) {
+        csc_reset_plan_go_on(run->plan, reload->receipt);
+        run->state.as_of = reload->receipt;
+    }
+    return CASCADE_OK;
+}
+
 static cascade_err
 prepare(loading *l)
 {
@@ -183,10 +198,7 @@ prepare(loading *l)
                         &l->errs[i]) != 0)
             return csc_fail_memory();
         csc_run_note_claim(l->runs[i], &l->wanted[i].claimed);
-        if (!l->wanted[i].plans)
-            continue;
-        l->runs[i]->plan = csc_reset_plan_create(l->wanted[i].from);
-        if (l->runs[i]->plan == NULL)
+        if (csc_hydrate_plan(l->runs[i], &l->wanted[i]) != CASCADE_OK)
             return csc_fail_memory();
     }
     return CASCADE_OK;
@@ -318,6 +330,10 @@ static void
 hand_messages_locked(cascade_engine *engine, csc_run *run,
                      const csc_reload *reload, csc_post *messages)
 {
+    if (run->plan != NULL && csc_reset_plan_goes_on(run->plan)) {
+        csc_receive_go_on_locked(engine, run, messages);
+        return;
+    }
     if (messages == NULL) {
         csc_reset_plan_free(run->plan);
         run->plan = NULL;
@@ -362,6 +378,19 @@ csc_hydrate_complete(csc_run *run)
                              : CASCADE_OK;
 }
 
+/* Why a retry or a rerun is not carried out after all. */
+static void
+note_refusal(csc_run *run, const csc_reload *reload)
+{
+    if (run->plan == NULL || run->plan->refusal != CSC_REFUSAL_NONE ||
+        run->plan->at.in_force)
+        return;
+    if (reload->refused)
+        run->plan->refusal = CSC_REFUSAL_STORE;
+    else if (reload->late)
+        run->plan->refusal = CSC_REFUSAL_LATE;
+}
+
 void
 csc_hydrate_take_in_locked(cascade_engine *engine, csc_run *run,
                            const csc_reload *reload, csc_post *messages,
@@ -382,11 +411,13 @@ csc_hydrate_take_in_locked(cascade_engine *engine, csc_run *run,
         return;
     }
     run->slow = reload->slow;
-    if (reload->late && run->plan != NULL &&
-        run->plan->refusal == CSC_REFUSAL_NONE)
-        run->plan->refusal = CSC_REFUSAL_LATE;
+    note_refusal(run, reload);
     if (err == CASCADE_OK)
         err = csc_hydrate_hold_locked(engine, run);
+    if (err == CASCADE_OK && csc_receive_is_unfinished(engine, run)) {
+        csc_op_free(messages);
+        return; /* it is to be loaded for a retry or a rerun */
+    }
     if (err == CASCADE_OK && reload->fail_id >= 0)
         err = fail_refused(engine, run, reload);
     if (err != CASCADE_OK) {

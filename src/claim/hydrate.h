@@ -26,6 +26,10 @@ void csc_hydrate_reloads(cascade_engine *engine);
 /* Holds a run that was read. CASCADE_ERR_NO_MEMORY. */
 cascade_err csc_hydrate_hold_locked(cascade_engine *engine, csc_run *run);
 
+/* Before the first row of a run that is read for a retry or a rerun.
+ * CASCADE_ERR_NO_MEMORY. */
+cascade_err csc_hydrate_plan(csc_run *run, const csc_reload *reload);
+
 /* What a run that was read whole is made of its rows: without the lock, since
  * it may take long. */
 cascade_err csc_hydrate_complete(csc_run *run);

@@ -57,13 +57,16 @@
  *        |         else was posted is dropped, functions are told to return
  *        |           |
  *        |         loaded anew, with a plan (reset_plan.h); its first
- *        |         message is that one, and is posted: one commit
+ *        |         message is that one, and is posted: one commit, or
+ *        |         several (reset_slice.c), with nothing in between
  *        v           |
  *     refused by     +--> leaves again, and is loaded as it is now
  *     the state: recorded as undelivered. But whoever asks may know already of
  *     a commit that is in flight here: it is put off until that is applied
  *
- *   If the process dies in between, the message is still there.
+ *   If the process dies in between, the message is still there. What it may
+ *   have made of it is in the rows: then who loads them has it loaded for the
+ *   rest before anything else is received (csc_receive_is_unfinished).
  */
 #include "claim/receive.h"
 
@@ -89,10 +92,13 @@
 #include "held/incarnation.h"
 #include "held/room/mailbox.h"
 #include "held/room/reload.h"
+#include "held/run/drop.h"
 #include "held/run/op_queue.h"
 #include "held/run/run.h"
 #include "held/run/sealing.h"
 #include "state/reset_plan.h"
+#include "state/state.h"
+#include "state/supersede.h"
 #include "store/move.h"
 #include "store/store.h"
 
@@ -159,11 +165,12 @@ stands_alone(const csc_message *message)
     return !message->repeated && csc_reset_is(message);
 }
 
-/* Only one of both gets into a change. */
+/* Only one of both gets into a change: also where it is repeated, as it may be
+ * carried out in part. */
 static bool
 is_apart(const csc_post *post, const csc_message *message)
 {
-    return stands_alone(message) || stands_alone(post->last_message);
+    return csc_reset_is(message) || csc_reset_is(post->last_message);
 }
 
 /* A change has what fits into a batch, one message at least; what is left comes
@@ -325,15 +332,64 @@ match_plan(csc_run *run, const csc_message *message)
 /* Nothing of it begins until it is loaded for the command; the message is still
  * there then. */
 static void
-leave_for(cascade_engine *engine, csc_run *run, const csc_message *message)
+leave_for(cascade_engine *engine, csc_run *run, int32_t from, int32_t receipt)
 {
     run->reload = (csc_reload){.claimed = csc_run_claimed(run),
                                .fail_id = -1,
                                .plans = true,
-                               .from = csc_reset_from(message)};
+                               .from = from,
+                               .receipt = receipt};
     csc_run_close(run, CSC_RUN_RELOADING);
     if (!csc_run_is_committing(run))
         csc_mailbox_leave(engine, run);
+}
+
+static void
+leave_for_rest(cascade_engine *engine, csc_run *run, int32_t receipt)
+{
+    leave_for(engine, run, csc_supersede_from(&run->state.course, receipt),
+              receipt);
+}
+
+bool
+csc_receive_is_unfinished(cascade_engine *engine, csc_run *run)
+{
+    int32_t receipt = csc_view_unfinished(&run->state);
+
+    if (receipt == CSC_COURSE_NONE)
+        return false;
+    leave_for_rest(engine, run, receipt);
+    return true;
+}
+
+/* It was carried out, but for the ends of what it supersedes: the message is
+ * there until that is done too. */
+static bool
+is_unclosed(const csc_run *run, const csc_message *message)
+{
+    return message->repeated && csc_reset_is(message) && run->plan == NULL &&
+           run->state.unclosed != CSC_COURSE_NONE &&
+           run->extent == CSC_EXTENT_WHOLE;
+}
+
+void
+csc_receive_go_on_locked(cascade_engine *engine, csc_run *run, csc_post *post)
+{
+    const csc_message *message = post != NULL ? post->messages : NULL;
+    cascade_err err = CASCADE_OK;
+
+    while (message != NULL && !(message->repeated && csc_reset_is(message)))
+        message = message->next;
+    if (message != NULL)
+        run->plan->message = message->id;
+    if (post != NULL)
+        csc_op_free(post);
+    csc_mailbox_note_more(engine, run);
+    err = csc_op_queue_add_slice(engine, run, run->plan->at.receipt);
+    if (err == CASCADE_OK)
+        csc_run_close(run, CSC_RUN_FREEING);
+    else
+        csc_drop_load_anew(engine, run, err);
 }
 
 /* For one commit: of those that follow nobody knew who asked. */
@@ -368,11 +424,16 @@ csc_receive_post_locked(cascade_engine *engine, csc_run *run, csc_post *post)
         return;
     }
     match_plan(run, first);
+    if (is_unclosed(run, first)) {
+        leave_for_rest(engine, run, run->state.unclosed);
+        csc_op_free(post);
+        return;
+    }
     if (stands_alone(first) && run->plan == NULL &&
         run->extent != CSC_EXTENT_UNREAD) {
         if (csc_reset_plan_refuse(&run->state, csc_reset_from(first)) ==
             CSC_REFUSAL_NONE) {
-            leave_for(engine, run, first);
+            leave_for(engine, run, csc_reset_from(first), 0);
             csc_op_free(post);
             return;
         }

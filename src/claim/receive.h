@@ -41,6 +41,12 @@ void csc_receive_loaded(csc_post *post);
 /* Hands a run its messages; takes `post`. */
 void csc_receive_post_locked(cascade_engine *engine, csc_run *run,
                              csc_post *post);
+/* Whether a retry or a rerun of it is being carried out, by rows that somebody
+ * else has written: then it leaves memory, to be loaded for that. */
+bool csc_receive_is_unfinished(cascade_engine *engine, csc_run *run);
+/* It was: the next slice of that; takes `post`, its messages, or NULL. */
+void csc_receive_go_on_locked(cascade_engine *engine, csc_run *run,
+                              csc_post *post);
 /* Asks the store for messages of what is owned. Not locked. */
 void csc_receive_look(cascade_engine *engine);
 

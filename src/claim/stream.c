@@ -311,11 +311,8 @@ create_stream(cascade_engine *engine, const csc_reload *reload)
     if (s->run == NULL)
         goto failed;
     csc_run_note_claim(s->run, &reload->claimed);
-    if (reload->plans) {
-        s->run->plan = csc_reset_plan_create(reload->from);
-        if (s->run->plan == NULL)
-            goto failed;
-    }
+    if (csc_hydrate_plan(s->run, reload) != CASCADE_OK)
+        goto failed;
     s->scan = (cascade_scan){.cascade_id = &s->run->state.id,
                              .limit = PORTION_ROWS,
                              .bytes_max = PORTION_BYTES};

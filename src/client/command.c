@@ -56,6 +56,7 @@
 #include "query/run_chain.h"
 #include "query/wait.h"
 #include "state/full_output.h"
+#include "state/supersede.h"
 #include "store/move.h"
 #include "store/store.h"
 
@@ -286,6 +287,7 @@ typedef struct call {
     size_t seen; /* executions of the last page */
     bool there;
     bool over;         /* the cascade has ended */
+    int32_t open;      /* the receipt of one that is being carried out; or 0 */
     bool received;     /* there is a receipt */
     bool refused;      /* which is undelivered, */
     const char *error; /* as this says */
@@ -367,6 +369,11 @@ see_execution(void *context, const cascade_execution_row *row)
     c->from = row->function_id;
     if (strcmp(row->node_instance_id, c->path) != 0)
         return CASCADE_OK;
+    if (csc_supersede_is_receipt(row) &&
+        row->status == CASCADE_EXECUTION_RUNNING) {
+        c->open = row->function_id; /* it is being carried out */
+        return CASCADE_OK;
+    }
     csc_full_output_read(row, &record);
     c->received = true;
     c->refused = row->status == CASCADE_EXECUTION_FAILED && record.continued;
@@ -387,7 +394,11 @@ look_for_receipt(call *c)
         c->seen = 0;
         scan.from = c->from;
         err = csc_move_scan(c->store, &scan, &sink);
-    } while (err == CASCADE_OK && c->seen == LOOK_PAGE && !c->received);
+    } while (err == CASCADE_OK && c->seen == LOOK_PAGE && !c->received &&
+             c->open == 0);
+    if (c->open > 0)
+        c->from = c->open;
+    c->open = 0;
     return err;
 }
 

@@ -28,11 +28,13 @@
 #include "held/room/room.h"
 #include "held/run/advance.h"
 #include "held/run/drop.h"
+#include "held/run/op_queue.h"
 #include "held/run/run.h"
 #include "held/run/sealing.h"
 #include "held/run/sequel.h"
 #include "held/wakeup.h"
 #include "state/kind.h"
+#include "state/reset_plan.h"
 #include "state/state.h"
 #include "store/move.h"
 #include "store/store.h"
@@ -167,6 +169,32 @@ apply_change(csc_run *run, const cascade_change *change)
     return err == CASCADE_OK ? csc_sealing_apply(run) : err;
 }
 
+/* How far its retry or rerun is carried out now. The state stays that of the
+ * rows before it. */
+static cascade_err
+apply_reset(csc_run *run, const cascade_change *change)
+{
+    csc_plan *plan = run->plan;
+
+    if (plan->next.receipt == CSC_COURSE_NONE)
+        return CASCADE_OK;
+    plan->at = plan->next;
+    run->state.fn_id = change->cascade.fn_id;
+    run->state.recorded = change->cascade.status;
+    return csc_sealing_apply(run);
+}
+
+/* Whether it tells what came of a retry or a rerun that is carried out in
+ * slices. */
+static bool
+answers_reset(const csc_run *run)
+{
+    const csc_plan *plan = run != NULL ? run->plan : NULL;
+
+    return plan != NULL && plan->next.receipt != CSC_COURSE_NONE &&
+           (plan->next.in_force != plan->at.in_force || plan->next.done);
+}
+
 /* The run goes on after a commit of its own. */
 static void
 go_on(cascade_engine *engine, csc_run *run, bool reset)
@@ -194,6 +222,16 @@ note_end(cascade_engine *engine, const csc_run *run,
         csc_sequel_note_locked(engine, &run->state);
 }
 
+/* Without memory for the next slice it is loaded anew, and goes on then. */
+static bool
+goes_on_with_reset(cascade_engine *engine, csc_run *run)
+{
+    return run->life == CSC_RUN_FREEING && run->plan != NULL &&
+           csc_reset_plan_goes_on(run->plan) &&
+           csc_op_queue_add_slice(engine, run, run->plan->at.receipt) ==
+               CASCADE_OK;
+}
+
 static void
 apply_run(csc_lane *lane, csc_item *item, csc_waiter **woken)
 {
@@ -209,8 +247,9 @@ apply_run(csc_lane *lane, csc_item *item, csc_waiter **woken)
     csc_pace_make_up_locked(run);
     count_posts(engine, item->posts);
     note_received(engine, run, item->posts);
-    if (!csc_run_is_gone(run) && run->plan == NULL)
-        err = apply_change(run, change);
+    if (!csc_run_is_gone(run))
+        err = run->plan == NULL ? apply_change(run, change)
+                                : apply_reset(run, change);
     if (!csc_run_is_gone(run) && err == CASCADE_OK)
         err = reenter(run, item->posts);
     if (err == CASCADE_OK)
@@ -226,6 +265,8 @@ apply_run(csc_lane *lane, csc_item *item, csc_waiter **woken)
         csc_drop_run(engine, run, CASCADE_ERR_FENCED);
     } else if (err != CASCADE_OK) {
         csc_drop_load_anew(engine, run, err);
+    } else if (goes_on_with_reset(engine, run)) {
+        csc_assert(run->first_post != NULL);
     } else if (run->plan != NULL || run->life == CSC_RUN_RELOADING) {
         csc_mailbox_leave(engine, run);
     } else if (!csc_run_is_gone(run)) {
@@ -378,7 +419,8 @@ csc_apply_batch(csc_lane *lane)
         csc_item *item = &lane->items[i];
         const cascade_change *change = &lane->changes[item->first];
 
-        item->tells = ends(change) || has_answer(item->posts);
+        item->tells =
+            ends(change) || has_answer(item->posts) || answers_reset(item->run);
         left = left || is_passed_on(change) || change->send_count > 0 ||
                (item->run != NULL && item->count > 1);
         if (change->run_action == CASCADE_RUN_DELETE &&

@@ -110,6 +110,9 @@ build_item(csc_lane *lane, csc_item *item, int64_t now_ms,
     env.slice_bytes = csc_pace_slice_bytes(lane);
     if (bytes_max < env.slice_bytes)
         env.slice_bytes = bytes_max;
+    env.whole_bytes = CSC_SLICE_BYTES;
+    if (bytes_max < env.whole_bytes)
+        env.whole_bytes = bytes_max;
     if (item->start != NULL) {
         copy_start(lane, item);
         return seal_item(lane, item);

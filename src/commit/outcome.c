@@ -28,6 +28,7 @@
 #include "held/run/drop.h"
 #include "held/run/run.h"
 #include "held/run/sealing.h"
+#include "state/reset_plan.h"
 #include "store/store.h"
 
 #define BACKOFF_FIRST_MS 10
@@ -107,6 +108,15 @@ expel(csc_lane *lane, csc_item *item)
                          .give_up =
                              kind == CSC_POST_FAIL || kind == CSC_POST_FREE};
 
+    if (run->plan != NULL && kind == CSC_POST_SLICE) {
+        reload.fail_id = -1;
+        reload.refused = !run->plan->at.in_force;
+        reload.at_ns = csc_clock_now_ns(engine) +
+                       (reload.refused ? 0 : CSC_FREE_LATER_MS * CSC_MS_NS);
+        reload.plans = true;
+        reload.from = run->plan->from;
+        reload.receipt = run->plan->at.receipt;
+    }
     if (kind == CSC_POST_RECEIVE)
         take_apart(run, item->posts, &reload);
     if (run->extent == CSC_EXTENT_UNREAD) /* nothing else can be tried */

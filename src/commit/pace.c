@@ -21,12 +21,14 @@
  *     several messages    a quarter of them, as above; the others are still in
  *                         the store
  *     a slice, a family   a quarter of its rows
+ *     a retry, a rerun    the same, in slices from then on
  *     so far less than    behind what others have, once more
  *     ALONE_TRIES
  *     else                set aside: the cascade is let go, and loaded anew
  *                         after a pause, twice as long each time; a retry or
- *                         a rerun is refused then, as it would keep all that
- *                         is asked for behind it from being done
+ *                         a rerun is refused then, unless it is in force, as
+ *                         it would keep all that is asked for behind it from
+ *                         being done
  *
  * From its first try alone (`slow`) a run shares no batch with others, so that
  * these wait for its one try, and not for the search. Each of its commits makes
@@ -231,7 +233,9 @@ set_aside_locked(csc_lane *lane, csc_item *item)
     if (run->plan != NULL) {
         reload.plans = true;
         reload.from = run->plan->from;
-        reload.late = true;
+        reload.late = !run->plan->at.in_force;
+        if (run->plan->at.receipt != CSC_COURSE_NONE)
+            reload.receipt = run->plan->at.receipt;
     }
     csc_log_queue_add(engine, CASCADE_LOG_ERROR,
                       "cascade %s is set aside for %lld ms: what it has to "
@@ -249,8 +253,9 @@ divide_run_locked(csc_lane *lane, csc_item *item)
     csc_run *run = item->run;
     size_t bytes = csc_pace_slice_bytes(lane);
     size_t messages = item->posts->message_count;
-    bool smaller =
-        (has_slice(lane) || run->state.children > 0) && bytes > SLICE_MIN_BYTES;
+    bool smaller = (has_slice(lane) || run->state.children > 0 ||
+                    csc_reset_is_divisible(run->plan, bytes)) &&
+                   bytes > SLICE_MIN_BYTES;
 
     if (csc_run_is_gone(run)) {
         let_go_locked(lane->engine, item, &run->reload);
@@ -264,6 +269,8 @@ divide_run_locked(csc_lane *lane, csc_item *item)
         csc_message_list_cut(item->posts, run->receive_max,
                              run->state.recorded == CASCADE_ERROR);
     } else if (smaller) {
+        if (run->plan != NULL)
+            run->plan->cut = true;
         bytes /= SLOW_PART;
         lane->slice_bytes = bytes > SLICE_MIN_BYTES ? bytes : SLICE_MIN_BYTES;
     } else if (++run->slow >= ALONE_TRIES) {

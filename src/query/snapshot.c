@@ -128,6 +128,8 @@ fill_execution(cascade_snapshot *snapshot, const cascade_execution_row *row,
 
     csc_execution_info_make(&snapshot->arena, row, record, now, info);
     info->superseded_by = csc_supersede_by(&snapshot->course, row->function_id);
+    if (info->superseded_by == row->function_id)
+        info->superseded_by = CSC_COURSE_NONE; /* it is being carried out */
     if (now && row->status != CASCADE_EXECUTION_RUNNING)
         note_outcome(snapshot, row, record, info);
 }

@@ -51,11 +51,14 @@ static const struct {
     [CSC_REFUSAL_UNREAD] = {"undelivered: one engine after the other died when "
                             "it was to load the cascade for that",
                             CASCADE_ERR_REFUSED},
-    [CSC_REFUSAL_LATE] = {"undelivered: all that it makes afresh is one "
-                          "commit, which takes longer than the store's "
-                          "deadline_ms; open the store of the engine with a "
-                          "longer one, and ask again",
-                          CASCADE_ERR_TOO_LARGE}};
+    [CSC_REFUSAL_LATE] = {"undelivered: what it makes afresh was not recorded "
+                          "within the store's deadline_ms, in commits however "
+                          "small; open the store of the engine with a longer "
+                          "one, and ask again",
+                          CASCADE_ERR_TOO_LARGE},
+    [CSC_REFUSAL_STORE] = {"undelivered: the store refuses what it makes "
+                           "afresh",
+                           CASCADE_ERR_REFUSED}};
 
 const char *
 csc_reset_plan_refusal_text(csc_refusal refusal)
@@ -101,17 +104,28 @@ csc_reset_plan_create(int32_t from)
 {
     csc_plan *plan = csc_mem_zalloc(1, sizeof(*plan));
 
-    if (plan != NULL)
-        plan->from = from;
+    if (plan == NULL)
+        return NULL;
+    plan->from = from;
+    plan->at.receipt = plan->next.receipt = CSC_COURSE_NONE;
     return plan;
+}
+
+void
+csc_reset_plan_go_on(csc_plan *plan, int32_t receipt)
+{
+    csc_assert(plan->count == 0);
+    plan->at.receipt = receipt;
 }
 
 void
 csc_reset_plan_clear(csc_plan *plan)
 {
     csc_supersede_fini(&plan->course);
+    csc_supersede_fini(&plan->own);
     csc_arena_clear(&plan->arena);
     plan->count = 0;
+    plan->inserted = 0;
 }
 
 void
@@ -120,6 +134,7 @@ csc_reset_plan_free(csc_plan *plan)
     if (plan == NULL)
         return;
     csc_supersede_fini(&plan->course);
+    csc_supersede_fini(&plan->own);
     csc_arena_fini(&plan->arena);
     csc_mem_free(plan->items);
     csc_mem_free(plan);
@@ -239,6 +254,30 @@ read_texts(csc_plan *plan, csc_plan_item *item,
     item->location = csc_arena_strdup(&plan->arena, row->location);
 }
 
+/* From the receipt on: how far it was carried out. */
+static cascade_err
+note_recorded(csc_plan *plan, const cascade_execution_row *row)
+{
+    int32_t parent = CSC_NO_PARENT;
+    uint32_t occurrence = 0;
+    csc_record record;
+
+    if (row->function_id != plan->at.receipt) {
+        plan->inserted += csc_kind_path(row->node_instance_id, &row->cascade_id,
+                                        &parent, &occurrence) &&
+                          parent == plan->at.receipt;
+        return CASCADE_OK;
+    }
+    plan->at.in_force = row->status == CASCADE_EXECUTION_COMPLETED;
+    plan->input = csc_arena_strdup(&plan->arena, row->input);
+    if (plan->input == NULL)
+        return csc_fail_memory();
+    if (!plan->at.in_force)
+        return CASCADE_OK;
+    csc_full_output_read(row, &record);
+    return csc_supersede_note(&plan->own, row, &record);
+}
+
 cascade_err
 csc_reset_plan_add(csc_plan *plan, const cascade_execution_row *row)
 {
@@ -246,6 +285,9 @@ csc_reset_plan_add(csc_plan *plan, const cascade_execution_row *row)
     csc_plan_item *item = NULL;
     csc_record record;
 
+    if (plan->at.receipt != CSC_COURSE_NONE &&
+        row->function_id >= plan->at.receipt)
+        return note_recorded(plan, row);
     if (csc_mem_grow(&items, &plan->room, plan->count + 1, sizeof(*item)) != 0)
         return csc_fail_memory();
     plan->items = items;
@@ -265,7 +307,10 @@ csc_reset_plan_add(csc_plan *plan, const cascade_execution_row *row)
 static int64_t
 as_of(const csc_plan *plan)
 {
-    return is_rerun(plan) ? plan->from : CSC_COURSE_NOW;
+    if (is_rerun(plan))
+        return plan->from;
+    return plan->at.receipt != CSC_COURSE_NONE ? plan->at.receipt
+                                               : CSC_COURSE_NOW;
 }
 
 /* Whether it was the cancellation from which the rerun begins that ended it:
@@ -555,6 +600,19 @@ comes_again(const csc_plan *plan, const csc_plan_item *item,
            !is_there_before(plan, item);
 }
 
+/* What is to be written of it. */
+static void
+count_rows(csc_plan *plan, const csc_plan_item *item)
+{
+    plan->afresh_count += item->fate == CSC_FATE_AFRESH;
+    plan->again_count += item->again;
+    plan->close_count +=
+        item->status == CASCADE_EXECUTION_RUNNING &&
+        (item->fate == CSC_FATE_AFRESH || item->fate == CSC_FATE_SUPERSEDE);
+    if ((item->fate == CSC_FATE_AFRESH || item->again) && item->input != NULL)
+        plan->bytes += strlen(item->input);
+}
+
 static void
 count_fates(csc_plan *plan, const csc_state *state)
 {
@@ -564,15 +622,64 @@ count_fates(csc_plan *plan, const csc_state *state)
     for (size_t i = 0; i < plan->count; i++) {
         csc_plan_item *item = &plan->items[i];
 
-        plan->afresh_count += item->fate == CSC_FATE_AFRESH;
         runs = runs || item->fate == CSC_FATE_AFRESH;
         ended = ended || (item->fate == CSC_FATE_KEEP && ends_cascade(item) &&
                           !is_part(item));
         item->again = comes_again(plan, item, state);
-        plan->again_count += item->again;
+        count_rows(plan, item);
     }
     if (is_rerun(plan) && (ended || !runs))
         plan->refusal = CSC_REFUSAL_ENDED;
+}
+
+void
+csc_reset_plan_number(csc_plan *plan, int32_t receipt)
+{
+    int32_t id = receipt;
+
+    for (size_t i = 0; i < plan->count; i++)
+        if (plan->items[i].fate == CSC_FATE_AFRESH)
+            plan->items[i].heir = ++id;
+}
+
+bool
+csc_reset_plan_goes_on(const csc_plan *plan)
+{
+    return plan->at.receipt != CSC_COURSE_NONE && !plan->at.done;
+}
+
+/* Heirs come first, then signals. */
+static void
+find_place(csc_plan *plan)
+{
+    csc_plan_place *at = &plan->at;
+    size_t left = plan->inserted;
+
+    csc_reset_plan_number(plan, at->receipt);
+    for (; at->heir < plan->count && left > 0; at->heir++)
+        left -= plan->items[at->heir].fate == CSC_FATE_AFRESH;
+    for (; at->signal < plan->count && left > 0; at->signal++) {
+        left -= plan->items[at->signal].again;
+        at->nth += plan->items[at->signal].again;
+    }
+}
+
+/* The heirs are there: what it supersedes is closed, and all else stands. */
+static cascade_err
+decide_closed(csc_plan *plan)
+{
+    cascade_err err = csc_supersede_settle(&plan->own, CSC_COURSE_NOW);
+
+    plan->refusal = CSC_REFUSAL_NONE;
+    for (size_t i = 0; i < plan->count; i++) {
+        csc_plan_item *item = &plan->items[i];
+
+        item->fate =
+            csc_supersede_by(&plan->own, item->function_id) != CSC_COURSE_NONE
+                ? CSC_FATE_SUPERSEDE
+                : CSC_FATE_KEEP;
+    }
+    return err;
 }
 
 cascade_err
@@ -581,10 +688,17 @@ csc_reset_plan_decide(csc_plan *plan, const csc_state *state)
     cascade_err err = csc_supersede_settle(&plan->course, as_of(plan));
     bool running = !plan->forks && csc_view_status(state) == CASCADE_RUNNING;
 
+    plan->ended = !plan->forks &&
+                  (plan->at.in_force ? csc_view_status(state) == CASCADE_ERROR
+                                     : state->recorded != CASCADE_RUNNING);
+    if (err == CASCADE_OK && plan->at.in_force)
+        return decide_closed(plan);
     plan->refusal = plan->forks ? CSC_REFUSAL_NONE
                                 : csc_reset_plan_refuse(state, plan->from);
     plan->afresh_count = 0;
     plan->again_count = 0;
+    plan->close_count = 0;
+    plan->bytes = 0;
     if (err != CASCADE_OK || plan->refusal != CSC_REFUSAL_NONE)
         return err;
     note_marks(plan);
@@ -592,5 +706,7 @@ csc_reset_plan_decide(csc_plan *plan, const csc_state *state)
     give_parts(plan, running);
     take_lost(plan);
     count_fates(plan, state);
+    if (plan->at.receipt != CSC_COURSE_NONE)
+        find_place(plan);
     return plan->afresh_count > 0 ? number_heirs(plan) : CASCADE_OK;
 }

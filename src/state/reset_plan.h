@@ -40,7 +40,9 @@
  *   COMPLETED: others belong to the cascade that it is made of.
  *
  * The plan is made of rows that are read once the cascade is at rest, and
- * carried out in the next commit of its owner; nothing comes between.
+ * carried out in the next commits of its owner; nothing comes between. Where
+ * these are several, and the owner dies, the next one makes it once more, of
+ * the same rows: those before the receipt (reset_slice.c).
  */
 #ifndef CSC_STATE_RESET_PLAN_H
 #define CSC_STATE_RESET_PLAN_H
@@ -72,7 +74,8 @@ typedef enum csc_refusal {
     CSC_REFUSAL_ENDED,
     CSC_REFUSAL_TORN,
     CSC_REFUSAL_UNREAD, /* its load kills */
-    CSC_REFUSAL_LATE    /* its commit takes too long */
+    CSC_REFUSAL_LATE,   /* its commits take too long */
+    CSC_REFUSAL_STORE   /* the store refuses its rows */
 } csc_refusal;
 
 /* An execution; its texts are the plan's. */
@@ -111,6 +114,17 @@ typedef struct csc_plan_item {
     uint32_t nth;  /* AFRESH: of those with that name */
 } csc_plan_item;
 
+/* How far it is carried out, in slices. */
+typedef struct csc_plan_place {
+    int32_t receipt; /* CSC_COURSE_NONE: nothing is recorded */
+    size_t heir;     /* the first item whose heir may be to be inserted, */
+    size_t signal;   /* and that may be to be received once more; */
+    uint32_t nth;    /* so many were, by then */
+    bool in_force;   /* the receipt is COMPLETED, */
+    size_t exec;     /* and what is left to be closed begins there */
+    bool done;
+} csc_plan_place;
+
 typedef struct csc_plan {
     csc_arena arena;
     csc_course course;
@@ -122,10 +136,23 @@ typedef struct csc_plan {
     csc_refusal refusal;
     size_t afresh_count;
     size_t again_count;
+    size_t close_count;  /* what is RUNNING, and to be closed */
+    size_t bytes;        /* of the inputs that it writes */
+    bool cut;            /* as a whole it was too slow */
+    bool ended;          /* the cascade had ended */
+    csc_plan_place at;   /* as recorded */
+    csc_plan_place next; /* with the commit that is being made */
+    int64_t message;     /* the message that asks for it; 0: it is not known */
+    const char *input;   /* of the receipt, when that is there */
+    csc_course own;      /* that receipt alone, COMPLETED */
+    size_t inserted;     /* rows under it */
 } csc_plan;
 
 /* `from` is CSC_COURSE_NONE for a retry. NULL without memory. */
 csc_plan *csc_reset_plan_create(int32_t from);
+/* It is to be gone on with: the rows from that receipt on tell how far it was
+ * carried out, and have no other part in it. Before the first row. */
+void csc_reset_plan_go_on(csc_plan *plan, int32_t receipt);
 void csc_reset_plan_free(csc_plan *plan); /* accepts NULL */
 /* Forgets the rows. */
 void csc_reset_plan_clear(csc_plan *plan);
@@ -137,6 +164,12 @@ cascade_err csc_reset_plan_add(csc_plan *plan,
 /* Gives each its fate, or `plan->refusal` says why not. `state` is that of the
  * same rows; NULL for a fork. */
 cascade_err csc_reset_plan_decide(csc_plan *plan, const csc_state *state);
+
+/* Gives out the function_ids of the heirs, which follow the receipt. */
+void csc_reset_plan_number(csc_plan *plan, int32_t receipt);
+
+/* Whether it is carried out, but not all of it. */
+bool csc_reset_plan_goes_on(const csc_plan *plan);
 
 csc_plan_item *csc_reset_plan_find(const csc_plan *plan, int32_t function_id);
 

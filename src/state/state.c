@@ -40,6 +40,7 @@ csc_state_init(csc_state *state, const cascade_uuid *id)
                          .highest = INT32_MIN,
                          .cancel = CSC_NO_PARENT,
                          .cancel_from = CSC_NO_PARENT,
+                         .unclosed = CSC_COURSE_NONE,
                          .paused = CSC_NO_PARENT};
 }
 
@@ -186,6 +187,7 @@ csc_state_begin_again(csc_state *state, bool *again)
 {
     csc_course course = state->course;
     cascade_uuid id = state->id;
+    int64_t as_of = state->as_of;
 
     *again = course.grew;
     if (!course.grew)
@@ -194,7 +196,9 @@ csc_state_begin_again(csc_state *state, bool *again)
     csc_state_fini(state);
     csc_state_init(state, &id);
     state->course = course;
-    return csc_supersede_settle(&state->course, CSC_COURSE_NOW);
+    state->as_of = as_of;
+    return csc_supersede_settle(&state->course,
+                                as_of > 0 ? as_of : CSC_COURSE_NOW);
 }
 
 /* ---- Small helpers ------------------------------------------------------ */
@@ -771,12 +775,15 @@ insert_exec(csc_state *state, const cascade_execution_row *row,
 /* What is superseded counts no more. */
 static cascade_err
 pass_over(csc_state *state, const cascade_execution_row *row,
-          const csc_record *record)
+          const csc_record *record, int32_t by)
 {
     cascade_err err = CASCADE_OK;
 
     if (row->function_id > state->fn_id)
         state->fn_id = row->function_id;
+    if (row->status == CASCADE_EXECUTION_RUNNING &&
+        csc_supersede_is_done(&state->course, by))
+        state->unclosed = by;
     if (record->early > 0)
         err = csc_events_note_early(state, row->function_id, record->early);
     if (row->function_id != 0 || err != CASCADE_OK)
@@ -792,16 +799,20 @@ apply_execution(csc_state *state, const cascade_execution_row *row)
 {
     csc_exec *exec = csc_view_find(state, row->function_id);
     csc_record record;
+    int32_t by = CSC_COURSE_NONE;
     cascade_err err = CASCADE_OK;
 
     if (row->function_id > state->highest)
         state->highest = row->function_id;
+    if (state->as_of > 0 && row->function_id >= state->as_of)
+        return CASCADE_OK;
     csc_full_output_read(row, &record);
     err = csc_supersede_note(&state->course, row, &record);
     if (err != CASCADE_OK)
         return err;
-    if (csc_supersede_by(&state->course, row->function_id) != CSC_COURSE_NONE)
-        return pass_over(state, row, &record);
+    by = csc_supersede_by(&state->course, row->function_id);
+    if (by != CSC_COURSE_NONE)
+        return pass_over(state, row, &record, by);
     if (exec == NULL)
         return insert_exec(state, row, &record);
     if (exec->status != CASCADE_EXECUTION_RUNNING)

@@ -476,6 +476,10 @@ typedef struct csc_state {
     char *error;           /* its text */
     int64_t bytes;         /* see csc_state_bytes() */
     csc_course course;     /* what retries and reruns have superseded */
+    int64_t as_of;         /* rows from that one on have no part in it, set
+                              before the first; 0: all have */
+    int32_t unclosed;      /* a command that is done but for the ends of what it
+                              supersedes: its receipt, or CSC_COURSE_NONE */
     csc_early *earlies;    /* of that: events of others */
     size_t early_count;
     size_t early_room;
@@ -499,6 +503,10 @@ cascade_err csc_events_apply_event(csc_state *state,
  * reruns among them that the state had not known, it is empty again, but knows
  * them now, and `*again` tells to load it once more. */
 cascade_err csc_state_begin_again(csc_state *state, bool *again);
+
+/* The receipt of a retry or a rerun that is being carried out, and with which
+ * whoever holds the cascade goes on first; CSC_COURSE_NONE without one. */
+int32_t csc_view_unfinished(const csc_state *state);
 
 /* The memory it takes: what its rows have made it allocate. */
 size_t csc_state_bytes(const csc_state *state);

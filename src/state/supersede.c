@@ -28,6 +28,7 @@ csc_supersede_fini(csc_course *course)
     csc_mem_free(course->receipts);
     csc_mem_free(course->heirs);
     csc_mem_free(course->heirs_by_old);
+    csc_mem_free(course->open);
     *course = (csc_course){0};
 }
 
@@ -135,17 +136,80 @@ add_heir(csc_course *course, const cascade_execution_row *row, int32_t resumes)
     return CASCADE_OK;
 }
 
+static csc_course_open *
+find_open(const csc_course *course, int32_t receipt)
+{
+    for (size_t i = 0; i < course->open_count; i++)
+        if (course->open[i].receipt == receipt)
+            return &course->open[i];
+    return NULL;
+}
+
+/* Nothing will ever stand under one that has failed, if nothing does when the
+ * next one comes. */
+static bool
+is_idle(const csc_course *course)
+{
+    const csc_course_open *last = &course->open[course->open_count - 1];
+
+    return !last->running && last->last == last->receipt;
+}
+
+static cascade_err
+add_open(csc_course *course, const cascade_execution_row *row, int32_t from)
+{
+    void *open = course->open;
+
+    if (find_open(course, row->function_id) != NULL)
+        return CASCADE_OK; /* it was read before */
+    if (course->open_count > 0 && is_idle(course))
+        course->open_count--;
+    if (csc_mem_grow(&open, &course->open_room, course->open_count + 1,
+                     sizeof(*course->open)) != 0)
+        return csc_fail_memory();
+    course->open = open;
+    course->open[course->open_count++] =
+        (csc_course_open){.receipt = row->function_id,
+                          .last = row->function_id,
+                          .from = from,
+                          .running = row->status == CASCADE_EXECUTION_RUNNING};
+    return CASCADE_OK;
+}
+
+/* Whether it stands under a receipt that is not COMPLETED. */
+static bool
+is_prepared(csc_course *course, const cascade_execution_row *row)
+{
+    csc_course_open *open = NULL;
+    int32_t parent = CSC_COURSE_NONE;
+    uint32_t occurrence = 0;
+
+    if (course->open_count == 0 || row->node_instance_id == NULL ||
+        !csc_kind_path(row->node_instance_id, &row->cascade_id, &parent,
+                       &occurrence))
+        return false;
+    open = find_open(course, parent);
+    if (open == NULL || row->function_id <= parent)
+        return false;
+    if (row->function_id > open->last)
+        open->last = row->function_id;
+    return true;
+}
+
 cascade_err
 csc_supersede_note(csc_course *course, const cascade_execution_row *row,
                    const csc_record *record)
 {
+    bool receipt = csc_supersede_is_receipt(row);
+
+    if (is_prepared(course, row))
+        return CASCADE_OK;
+    if (receipt && row->status != CASCADE_EXECUTION_COMPLETED)
+        return add_open(course, row, record->from);
     if (record->resumes != CSC_RECORD_NO_ID &&
         csc_kind_of(row->node_name) == CSC_PART_NONE)
         return add_heir(course, row, record->resumes);
-    if (row->status == CASCADE_EXECUTION_COMPLETED &&
-        csc_supersede_is_receipt(row))
-        return add_receipt(course, row->function_id, record);
-    return CASCADE_OK;
+    return receipt ? add_receipt(course, row->function_id, record) : CASCADE_OK;
 }
 
 /* ---- Which count -------------------------------------------------------- */
@@ -158,9 +222,27 @@ has_id(const csc_course_receipt *receipt, int32_t id)
     return csc_view_has(&ids, id);
 }
 
+static int32_t
+prepared_by(const csc_course *course, int32_t function_id)
+{
+    for (size_t i = 0; i < course->open_count; i++) {
+        const csc_course_open *open = &course->open[i];
+
+        if (function_id <= open->last &&
+            (function_id > open->receipt ||
+             (open->running && function_id == open->receipt)))
+            return open->receipt;
+    }
+    return CSC_COURSE_NONE;
+}
+
 int32_t
 csc_supersede_by(const csc_course *course, int32_t function_id)
 {
+    int32_t by = prepared_by(course, function_id);
+
+    if (by != CSC_COURSE_NONE)
+        return by;
     for (size_t i = course->any ? course->receipt_count : 0; i > 0; i--) {
         const csc_course_receipt *receipt = &course->receipts[i - 1];
 
@@ -171,6 +253,34 @@ csc_supersede_by(const csc_course *course, int32_t function_id)
                                 has_id(receipt, function_id)))
             return receipt->function_id;
     }
+    return CSC_COURSE_NONE;
+}
+
+int32_t
+csc_supersede_unfinished(const csc_course *course, int32_t fn_id)
+{
+    for (size_t i = 0; i < course->open_count; i++)
+        if (course->open[i].running && course->open[i].last == fn_id)
+            return course->open[i].receipt;
+    return CSC_COURSE_NONE;
+}
+
+bool
+csc_supersede_is_done(const csc_course *course, int32_t receipt)
+{
+    return find_open(course, receipt) == NULL;
+}
+
+int32_t
+csc_supersede_from(const csc_course *course, int32_t receipt)
+{
+    const csc_course_open *open = find_open(course, receipt);
+
+    if (open != NULL)
+        return open->from;
+    for (size_t i = 0; i < course->receipt_count; i++)
+        if (course->receipts[i].function_id == receipt)
+            return course->receipts[i].from;
     return CSC_COURSE_NONE;
 }
 

@@ -39,6 +39,13 @@
  *     } while (again);
  *
  * Cascades without such commands are read once.
+ *
+ * WHILE IT IS CARRIED OUT
+ *   A large one is many commits (reset_slice.c). Until the last heir is there
+ *   its receipt is RUNNING, {"from":k}, and nothing has changed: neither the
+ *   receipt counts nor what stands under it, to no reader. These are superseded
+ *   by that receipt, which comes first, so nothing is read again for them. It
+ *   stays so where the receipt becomes FAILED: then the command was given up.
  */
 #ifndef CSC_STATE_SUPERSEDE_H
 #define CSC_STATE_SUPERSEDE_H
@@ -77,6 +84,15 @@ typedef struct csc_course_heir {
     size_t part_room;
 } csc_course_heir;
 
+/* One that is not COMPLETED, and the last row that stands under it; its own
+ * function_id where none does. */
+typedef struct csc_course_open {
+    int32_t receipt;
+    int32_t last;
+    int32_t from;
+    bool running;
+} csc_course_open;
+
 /* All zero: of a cascade without such commands. */
 typedef struct csc_course {
     csc_course_receipt *receipts; /* by function_id */
@@ -87,8 +103,12 @@ typedef struct csc_course {
     size_t heir_room;
     int32_t *heirs_by_old; /* their places in `heirs`, by `resumes` */
     size_t by_old_count;   /* those noted since it was settled are not there */
-    bool any;              /* receipts count */
-    bool grew;             /* receipts were noted since it was settled */
+    csc_course_open *open; /* few: of those that failed and have nothing under
+                              them there is one at most */
+    size_t open_count;
+    size_t open_room;
+    bool any;  /* receipts count */
+    bool grew; /* receipts were noted since it was settled */
 } csc_course;
 
 void csc_supersede_fini(csc_course *course);
@@ -101,8 +121,20 @@ cascade_err csc_supersede_note(csc_course *course,
 /* Decides which receipts count as of function_id `as_of`. */
 cascade_err csc_supersede_settle(csc_course *course, int64_t as_of);
 
-/* The receipt that supersedes the execution, CSC_COURSE_NONE when it counts. */
+/* The receipt that supersedes the execution, CSC_COURSE_NONE when it counts; of
+ * one that is RUNNING, itself. */
 int32_t csc_supersede_by(const csc_course *course, int32_t function_id);
+
+/* The receipt of the command that is being carried out, in a cascade whose last
+ * function_id is `fn_id`; CSC_COURSE_NONE without one. What has something else
+ * behind it was given up. */
+int32_t csc_supersede_unfinished(const csc_course *course, int32_t fn_id);
+
+/* From where on that command supersedes all: CSC_COURSE_NONE for a retry. */
+int32_t csc_supersede_from(const csc_course *course, int32_t receipt);
+
+/* Whether what the receipt supersedes is so for good: it is COMPLETED. */
+bool csc_supersede_is_done(const csc_course *course, int32_t receipt);
 
 /* The last heir of an execution; itself where it has none. */
 int32_t csc_supersede_heir_of(const csc_course *course, int32_t function_id);

@@ -146,6 +146,14 @@ csc_view_find_torn(csc_state *state)
         state->terminated = state->fn_id;
 }
 
+int32_t
+csc_view_unfinished(const csc_state *state)
+{
+    return state->torn || state->as_of > 0
+               ? CSC_COURSE_NONE
+               : csc_supersede_unfinished(&state->course, state->fn_id);
+}
+
 bool
 csc_view_is_paused(const csc_state *state)
 {

@@ -2,9 +2,9 @@
  *
  * What is done in pieces, by processes that are killed between two of them (B1,
  * S41): the deletion of a large cascade, also of a run that leads on (S83), its
- * cancellation, the end of a family, a load in portions. The next process goes
- * on; at the end all of it is done,
- * what is left is sound, and small cascades went on beside it.
+ * cancellation, a retry of it, the end of a family, a load in portions. The
+ * next process goes on; at the end all of it is done, what is left is sound,
+ * and small cascades went on beside it.
  *
  * A worker dies by itself, at a move of the store that the test has told:
  * before it, or behind it, when nobody was told that it is done.
@@ -21,6 +21,7 @@
 
 #include "base/clock.h"
 #include "base/uuid.h"
+#include "cascade/manage.h"
 #include "process/check.h"
 #include "process/place.h"
 #include "process/remains.h"
@@ -546,6 +547,40 @@ a_cancellation(void **state)
     play_close(p);
 }
 
+static bool
+has_ended_at_all(void *context)
+{
+    return has_ended(context);
+}
+
+/* All of it is RUNNING once more, with the node that waits and its wait, and
+ * what was RUNNING before is closed. */
+static bool
+runs_again(const play *p)
+{
+    return count_of_giant(p, "status = 'RUNNING'") == MANY + 2 &&
+           count_of_giant(p, "error LIKE 'superseded by %'") == MANY + 2;
+}
+
+static void
+a_retry(void **state)
+{
+    const cascade_request_options now = {.size = sizeof(now)};
+    play *p = open_with(place_of(state), "giant", is_grown, -1);
+
+    assert_ok(cascade_terminate(p->store, &p->orders->giant, &now));
+    assert_true(place_wait(has_ended_at_all, p, LIMIT_MS));
+    give_orders(p, WRAP_COMMIT);
+    assert_ok(cascade_retry(p->store, &p->orders->giant, &now));
+    play_on(p, runs_again, DEATHS_MIN);
+    assert_int_equal(
+        count_of_giant(p, "node_name = 'later' AND status = 'RUNNING'"), MANY);
+    assert_int_equal(count_of_giant(p, "node_name = 'cascade.retry' AND "
+                                       "status = 'COMPLETED'"),
+                     1);
+    play_close(p);
+}
+
 /* The children, and the small ones. */
 static bool
 have_all_ended(const play *p)
@@ -611,6 +646,7 @@ static const struct CMUnitTest tests[] = {
     PLACE_EACH(a_deletion)                        /**/
     PLACE_EACH(a_deletion_of_a_run_that_leads_on) /**/
     PLACE_EACH(a_cancellation)                    /**/
+    PLACE_EACH(a_retry)                           /**/
     PLACE_EACH(the_end_of_a_family)               /**/
     PLACE_EACH(a_load_in_portions)                /**/
 };

@@ -9,6 +9,8 @@
  *   an heir names what is superseded by the receipt that it stands under, and
  *     no two of one receipt name the same
  *   status and run row follow from what counts, and hydration agrees
+ *   one that is carried out in several commits changes nothing before it is in
+ *   force, and its message is there until all is done
  */
 #include "support/oracle_internal.h"
 
@@ -45,14 +47,41 @@ is_fork(const cascade_execution_row *first)
     return false;
 }
 
+/* The receipt of a command that is not carried out, or not yet, under which the
+ * row stands; NULL where it does not. */
+static const cascade_execution_row *
+open_receipt(const dump_rows *rows, size_t at)
+{
+    const cascade_execution_row *row = &rows->executions[at];
+    int64_t parent = oracle_parent_of(row->node_instance_id);
+
+    if (parent < 0 || parent >= row->function_id)
+        return NULL;
+    row = &rows->executions[parent];
+    return csc_supersede_is_receipt(row) &&
+                   row->status != CASCADE_EXECUTION_COMPLETED
+               ? row
+               : NULL;
+}
+
+/* It is carried out, and what is made of it is to count once it is COMPLETED.
+ */
+static bool
+is_under_way(const cascade_execution_row *row)
+{
+    return csc_supersede_is_receipt(row) &&
+           row->status == CASCADE_EXECUTION_RUNNING;
+}
+
 bool
 oracle_has_course(const dump_rows *rows)
 {
     if (rows->execution_count > 0 && is_fork(&rows->executions[0]))
         return true;
     for (size_t i = 0; i < rows->execution_count; i++)
-        if (rows->executions[i].status == CASCADE_EXECUTION_COMPLETED &&
-            csc_supersede_is_receipt(&rows->executions[i]))
+        if ((rows->executions[i].status != CASCADE_EXECUTION_FAILED &&
+             csc_supersede_is_receipt(&rows->executions[i])) ||
+            open_receipt(rows, i) != NULL)
             return true;
     return false;
 }
@@ -101,7 +130,7 @@ oracle_find_counting(const dump_rows *all)
     if (counts == NULL)
         abort();
     for (size_t i = 0; i < all->execution_count; i++)
-        counts[i] = true;
+        counts[i] = !is_under_way(&rows[i]) && open_receipt(all, i) == NULL;
     for (size_t r = all->execution_count; r > 0; r--) {
         if (!counts[r - 1] ||
             rows[r - 1].status != CASCADE_EXECUTION_COMPLETED ||
@@ -206,6 +235,46 @@ check_alone(const oracle_view *v, const bool *counts, size_t at)
             fail_at(v, &rows[at], "G3", "counts beside what it stands for");
 }
 
+static bool
+has_message(const oracle_view *v, const char *path)
+{
+    for (size_t i = 0; i < v->rows.message_count; i++)
+        if (strcmp(v->rows.messages[i].row.path, path) == 0)
+            return true;
+    return false;
+}
+
+/* Whether the commit that is to end it is still to come: it is superseded by
+ * one of which the message is there. */
+static bool
+is_to_be_closed(const oracle_view *v, size_t at)
+{
+    const cascade_execution_row *rows = v->rows.executions;
+
+    for (size_t r = at + 1; r < v->count; r++)
+        if (csc_supersede_is_receipt(&rows[r]) &&
+            rows[r].status == CASCADE_EXECUTION_COMPLETED &&
+            is_superseded_by(&rows[r], (int32_t)at) &&
+            has_message(v, rows[r].node_instance_id))
+            return true;
+    return false;
+}
+
+static void
+check_left(const oracle_view *v, const bool *counts, size_t at)
+{
+    const cascade_execution_row *row = v->facts[at].row;
+    bool last =
+        at + 1 == v->count || open_receipt(&v->rows, v->count - 1) == row;
+
+    if (is_under_way(row) && last && !has_message(v, row->node_instance_id))
+        fail_at(v, row, "G2", "is under way, and nothing asks for it");
+    if (!counts[at] && !oracle_fact_ended(&v->facts[at]) &&
+        !is_under_way(row) && open_receipt(&v->rows, at) == NULL &&
+        !is_to_be_closed(v, at))
+        fail_at(v, row, "G2", "is superseded, and RUNNING");
+}
+
 static cascade_status
 status_of(const oracle_view *v, const bool *counts)
 {
@@ -252,8 +321,7 @@ oracle_check_course(const oracle_view *v)
         const oracle_fact *fact = &v->facts[i];
         int64_t resumes = number_of(fact->row, "resumes");
 
-        if (!counts[i] && !oracle_fact_ended(fact))
-            fail_at(v, fact->row, "G2", "is superseded, and RUNNING");
+        check_left(v, counts, i);
         if (resumes != ORACLE_NO_ID)
             check_heir(v, fact->row, resumes);
         check_receipt(v, fact->row);

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "state/supersede.h"
 #include "support/must.h"
 #include "support/oracle_internal.h"
 
@@ -212,6 +213,15 @@ is_of(const oracle_fact *fact, const oracle_letter *letter)
     return name[len] == ':' && strcmp(name + len + 1, letter->name) == 0;
 }
 
+/* Of a retry or a rerun that is made in several commits: the message stays
+ * until the last one. */
+static bool
+is_in_parts(const oracle_fact *receipt)
+{
+    return csc_supersede_is_receipt(receipt->row) &&
+           receipt->row->status != CASCADE_EXECUTION_FAILED;
+}
+
 /* All messages were read. */
 static bool
 is_whole(const oracle_view *v)
@@ -233,7 +243,8 @@ check_letter(const oracle_view *v, const oracle_letter *letter)
         fail_letter(v, letter, "was acknowledged, and is lost");
     if (there && !letter->possible && letter->under_way == 0)
         fail_letter(v, letter, "was refused, and is there");
-    if (receipt != NULL && message != NULL && !deletion)
+    if (receipt != NULL && message != NULL && !deletion &&
+        !is_in_parts(receipt))
         fail_letter(v, letter, "was received, and is still a message");
     if (message != NULL && message->repeated != (receipt != NULL))
         fail_letter(v, letter, "is not told from a repeated one");

@@ -11,6 +11,7 @@
 /* ---- Parts: scenarios.c -------------------------------------------------- */
 
 extern const scene_message plays_first_news;
+extern const scene_message plays_second_news;
 
 cascade_err plays_open_both(scene *s, cascade_store **store,
                             cascade_engine **engine);
@@ -20,6 +21,8 @@ cascade_err plays_begin(scene *s, cascade_store **store, const char *node,
 /* Mends a play whose message may not have been sent. */
 void plays_send_again(scene *s, cascade_store *store,
                       const scene_message *message);
+/* The same with both of those above. */
+void plays_send_both(scene *s, cascade_store *store);
 
 /* ---- Commands: scenarios_commands.c -------------------------------------- */
 
@@ -35,6 +38,7 @@ cascade_err plays_terminate_family(scene *s);
 cascade_err plays_delete_family(scene *s);
 cascade_err plays_retry(scene *s);
 cascade_err plays_rerun(scene *s);
+cascade_err plays_rerun_signals(scene *s);
 cascade_err plays_pause(scene *s);
 cascade_err plays_queue_pause(scene *s);
 void plays_cancel_again(scene *s, cascade_store *store);

@@ -382,7 +382,7 @@ play_stop(scene *s)
 /* ---- Signals ------------------------------------------------------------- */
 
 const scene_message plays_first_news = {"signal", "news", "first", 1};
-static const scene_message second_news = {"signal", "news", "second", 2};
+const scene_message plays_second_news = {"signal", "news", "second", 2};
 static const scene_message third_news = {"signal", "news", "third", 3};
 
 /* The cascade that the play began with, if it came so far. */
@@ -402,11 +402,11 @@ send_first(scene *s, cascade_store *store)
     plays_send_again(s, store, &plays_first_news);
 }
 
-static void
-send_both(scene *s, cascade_store *store)
+void
+plays_send_both(scene *s, cascade_store *store)
 {
     plays_send_again(s, store, &plays_first_news);
-    plays_send_again(s, store, &second_news);
+    plays_send_again(s, store, &plays_second_news);
 }
 
 /* Its start, and polls while it does what it can. */
@@ -443,7 +443,7 @@ play_early_signals(scene *s)
     for (int i = 0; i < 2 && err == CASCADE_OK; i++)
         err = scene_send(s, store, &s->journal->ids[0], &plays_first_news);
     if (err == CASCADE_OK)
-        err = scene_send(s, store, &s->journal->ids[0], &second_news);
+        err = scene_send(s, store, &s->journal->ids[0], &plays_second_news);
     return err == CASCADE_OK ? scene_run(s) : err;
 }
 
@@ -479,7 +479,7 @@ play_start_with_signal(scene *s)
     if (err == CASCADE_OK)
         err = scene_poll(s);
     if (err == CASCADE_OK)
-        err = scene_start_with(s, store, "k", &second_news);
+        err = scene_start_with(s, store, "k", &plays_second_news);
     return err == CASCADE_OK ? scene_run(s) : err;
 }
 
@@ -492,7 +492,7 @@ play_signal_by_key(scene *s)
     if (err == CASCADE_OK)
         err = scene_start_with(s, store, "k", &plays_first_news);
     if (err == CASCADE_OK)
-        err = scene_send_key(s, store, "k", &second_news);
+        err = scene_send_key(s, store, "k", &plays_second_news);
     return err == CASCADE_OK ? scene_run(s) : err;
 }
 
@@ -540,7 +540,7 @@ play_unknown_message(scene *s)
 static void
 send_three(scene *s, cascade_store *store)
 {
-    send_both(s, store);
+    plays_send_both(s, store);
     plays_send_again(s, store, &third_news);
 }
 
@@ -561,7 +561,7 @@ play_runs(scene *s)
     for (int i = 0; i < 4 && err == CASCADE_OK; i++)
         err = scene_poll(s);
     if (err == CASCADE_OK)
-        err = scene_send_key(s, store, "k", &second_news);
+        err = scene_send_key(s, store, "k", &plays_second_news);
     if (err == CASCADE_OK)
         err = scene_send_key(s, store, "k", &third_news);
     return err == CASCADE_OK ? scene_run(s) : err;
@@ -890,7 +890,7 @@ const scenario scenarios[] = {
      .reorders = true},
     {.name = "signals before they are awaited",
      .play = play_early_signals,
-     .mend = send_both,
+     .mend = plays_send_both,
      .reorders = true},
     {.name = "an await that times out", .play = play_timeout},
     {.name = "a parked receiver",
@@ -899,11 +899,11 @@ const scenario scenarios[] = {
      .reorders = true},
     {.name = "a start with its signal",
      .play = play_start_with_signal,
-     .mend = send_both,
+     .mend = plays_send_both,
      .reorders = true},
     {.name = "a signal by key",
      .play = play_signal_by_key,
-     .mend = send_both,
+     .mend = plays_send_both,
      .reorders = true},
     {.name = "a signal after the end",
      .play = play_late_signal,
@@ -967,6 +967,11 @@ const scenario scenarios[] = {
     {.name = "looking after a store", .play = plays_care},
     {.name = "a retry", .play = plays_retry, .varies = true},
     {.name = "a rerun", .play = plays_rerun, .varies = true},
+    {.name = "a rerun in slices",
+     .play = plays_rerun_signals,
+     .mend = plays_send_both,
+     .small = true,
+     .varies = true},
     {.name = "a pause and its end",
      .play = plays_pause,
      .mend = plays_resume_again,

@@ -353,6 +353,26 @@ plays_rerun(scene *s)
     return ask_ended(s, "steps", &rerun);
 }
 
+/* What it has heard is received once more. */
+cascade_err
+plays_rerun_signals(scene *s)
+{
+    static const scene_message whole = {"rerun", NULL, "a", 0};
+    const scene_message *messages[] = {&plays_first_news, &plays_second_news};
+    cascade_store *store = NULL;
+    cascade_err err = plays_begin(s, &store, "hear.two", 0);
+
+    for (int i = 0; i < 2 && err == CASCADE_OK; i++)
+        err = scene_send(s, store, &s->journal->ids[0], messages[i]);
+    if (err == CASCADE_OK)
+        err = scene_run(s);
+    if (err == CASCADE_OK)
+        err = scene_send(s, store, &s->journal->ids[0], &whole);
+    for (int i = 0; i < 3 && err == CASCADE_OK; i++)
+        err = scene_poll(s);
+    return err == CASCADE_OK ? scene_run(s) : err;
+}
+
 /* ---- Pauses -------------------------------------------------------------- */
 
 static const scene_message pause_of_it = {"pause", NULL, "p", 0};

@@ -131,7 +131,10 @@ add_post(builder *b, const csc_post *post)
         return;
     }
     if (post->kind == CSC_POST_SLICE) {
-        csc_command_add_slice(b);
+        if (b->env->plan != NULL)
+            csc_reset_go_on(b);
+        else
+            csc_command_add_slice(b);
         return;
     }
     if (post->kind == CSC_POST_RECEIVE)
@@ -237,7 +240,7 @@ make_room(builder *b, const csc_post *posts)
     b->update_room = updates;
     b->events = csc_arena_alloc(b->env->arena, events, sizeof(*b->events));
     b->received =
-        csc_arena_alloc(b->env->arena, messages, sizeof(*b->received));
+        csc_arena_alloc(b->env->arena, messages + 1, sizeof(*b->received));
     if (b->env->arena->failed)
         return csc_fail_memory();
     csc_uuid_v7_many(b->env->now_ms, b->env->random, b->ids, inserts);
@@ -253,7 +256,9 @@ set_run(const builder *b, cascade_change *change)
                                    .run = change->run,
                                    .run_action = CASCADE_RUN_DELETE};
     } else if (change->cascade.status != CASCADE_RUNNING) {
-        change->run_action = CASCADE_RUN_END;
+        change->run_action = b->slices != NULL && !b->slices->next.done
+                                 ? CASCADE_RUN_KEEP
+                                 : CASCADE_RUN_END;
     } else if (b->plan != NULL) {
         change->run_action = b->state->recorded == CASCADE_RUNNING
                                  ? CASCADE_RUN_RESET
@@ -300,6 +305,8 @@ csc_build_change(const csc_build_env *env, const csc_state *state,
                  .late = {.state = state, .arena = env->arena}};
     cascade_err err = CASCADE_OK;
 
+    if (env->plan != NULL)
+        env->plan->next.receipt = CSC_COURSE_NONE;
     b.posts = posts;
     cascade_uuid_format(&state->id, b.cascade_id);
     err = promise_ids(&b, posts);
@@ -314,8 +321,10 @@ csc_build_change(const csc_build_env *env, const csc_state *state,
     b.promised = 0;
     for (const csc_post *p = posts; p != NULL; p = p->next)
         add_post(&b, p);
-    csc_command_end_cancel(&b);
-    csc_family_end_finish(&b);
+    if (b.slices == NULL) {
+        csc_command_end_cancel(&b);
+        csc_family_end_finish(&b);
+    }
     if (b.marks)
         csc_mark_add(&b);
     finish_change(&b, change);

@@ -40,6 +40,8 @@ typedef struct csc_build_env {
                               and needs not be among the messages */
     size_t slice_bytes;    /* of a cancellation, and of the children at an end;
                               0: CSC_SLICE_BYTES */
+    size_t whole_bytes;    /* a retry or a rerun that writes more is cut into
+                              slices; 0: CSC_SLICE_BYTES */
     int32_t family_to;     /* children are known below that one; 0: all are */
     /* How executions of that node wait for their completion from outside; NULL
      * where the node does not, or is not known. NULL: none is. */
@@ -68,6 +70,10 @@ size_t csc_child_birth_count(const csc_state *state, const csc_post *posts);
 cascade_err csc_child_births(const csc_build_env *env, const csc_state *state,
                              const csc_post *posts, const cascade_change *own,
                              cascade_change *changes);
+
+/* Whether a retry or a rerun (NULL: none) that was not begun yet can be made in
+ * slices of that many bytes. (reset_slice.c) */
+bool csc_reset_is_divisible(const struct csc_plan *plan, size_t bytes);
 
 /* Whether the message is a retry or a rerun, and from where on: CSC_COURSE_NONE
  * for a retry. (reset.c) */

@@ -183,6 +183,8 @@ csc_builder_note_terminated(builder *b, const cascade_execution_row *row)
 cascade_status
 csc_builder_status(const builder *b)
 {
+    if (b->slices != NULL)
+        return b->told;
     if (b->terminated ||
         (b->plan == NULL && b->state->terminated != CSC_NOT_TERMINATED))
         return CASCADE_ERROR;

@@ -63,21 +63,23 @@ struct csc_builder {
     cascade_message_row *sends; /* NULL: none so far */
     size_t send_count;
     size_t send_room;
-    size_t children;      /* parts of children inserted as RUNNING */
-    size_t children_gone; /* those that have ended in this change */
-    int32_t result_id;    /* whose output `result` is */
-    const char *result;   /* NULL: none in this change */
-    const csc_post *free; /* the FREE post among them, or NULL */
-    const csc_post *next; /* the one that continues as new, or NULL */
-    bool marks;           /* records of other programs' rows: mark.c */
-    const csc_plan *plan; /* the retry or rerun that is carried out, or
+    size_t children;        /* parts of children inserted as RUNNING */
+    size_t children_gone;   /* those that have ended in this change */
+    int32_t result_id;      /* whose output `result` is */
+    const char *result;     /* NULL: none in this change */
+    const csc_post *free;   /* the FREE post among them, or NULL */
+    const csc_post *next;   /* the one that continues as new, or NULL */
+    bool marks;             /* records of other programs' rows: mark.c */
+    const csc_plan *plan;   /* the retry or rerun that is carried out, or
                                     NULL */
-    int32_t family_from;  /* children from there on are still to be told of the
+    const csc_plan *slices; /* one of which this is a slice, or NULL: then */
+    cascade_status told;    /* the cascade's status is that */
+    int32_t family_from; /* children from there on are still to be told of the
                              end: family_end.c; 0: none */
-    int64_t family_id;    /* the message that says so */
-    bool is_cut;          /* there may be more messages than those received */
-    bool only_deletions;  /* and these are nothing else */
-    bool awaits_others;   /* and one of these waits for the others */
+    int64_t family_id;   /* the message that says so */
+    bool is_cut;         /* there may be more messages than those received */
+    bool only_deletions; /* and these are nothing else */
+    bool awaits_others;  /* and one of these waits for the others */
 };
 
 /* ---- build.c ------------------------------------------------------------ */
@@ -168,7 +170,28 @@ bool csc_reset_add(struct csc_builder *b, const csc_message *message);
 const char *csc_reset_afresh(struct csc_builder *b, const csc_plan *plan,
                              const csc_plan_item *item, int32_t resumes,
                              const char *meta);
-/* How many rows it inserts besides its own. */
+const char *csc_reset_name(const csc_plan *plan);
+const char *csc_reset_refusal_text(struct csc_builder *b, csc_refusal refusal);
+/* The record of the receipt that supersedes what the plan says. */
+const char *csc_reset_write_receipt(struct csc_builder *b, const csc_plan *plan,
+                                    int32_t receipt);
+/* The row of an heir, and that of a signal that is received once more. */
+void csc_reset_add_heir(struct csc_builder *b, const csc_plan *plan,
+                        const csc_plan_item *item, int32_t receipt);
+void csc_reset_add_signal(struct csc_builder *b, const csc_plan_item *item,
+                          int32_t receipt, uint32_t nth);
+/* Ends what is RUNNING, unless it stands. */
+void csc_reset_close(struct csc_builder *b, const csc_plan *plan,
+                     const csc_exec *exec, int32_t receipt);
+
+/* ---- reset_slice.c ----------------------------------------------------- */
+
+/* The first slice of one that is not carried out at once; true when it is such
+ * a message. It is not received then. */
+bool csc_reset_begin(struct csc_builder *b, const csc_message *message);
+/* The next one. */
+void csc_reset_go_on(struct csc_builder *b);
+/* How many rows a retry or a rerun inserts besides its own. */
 size_t csc_reset_room(const csc_build_env *env);
 
 /* ---- child.c ------------------------------------------------------ */

@@ -262,6 +262,8 @@ add_message(struct csc_builder *b, const csc_message *message)
         csc_command_add_delete(b, message);
         return;
     }
+    if (csc_reset_begin(b, message))
+        return;
     b->received[b->received_count++] = message->id;
     if (message->repeated || csc_next_run_forward(b, message) ||
         csc_last_ids_lack(b, message))

@@ -20,6 +20,9 @@
  *   a cascade that had   its run row goes on, with the queue and the priority
  *   ended                of its start
  *
+ * So it is in one commit; what is too much for one is in several, which make
+ * the same rows: reset_slice.c.
+ *
  * The change has nothing else in it: the message stands alone (receive.c), and
  * what was posted before was committed or dropped. Functions that ran when the
  * command came have returned by then.
@@ -34,6 +37,7 @@
 #include <string.h>
 
 #include "base/data/arena.h"
+#include "base/error.h"
 #include "base/json/json.h"
 #include "cascade/cascade.h"
 #include "cascade/node.h"
@@ -48,8 +52,9 @@
 /* ---- The receipt -------------------------------------------------------- */
 
 /* {"at":n,"from":k,"supersedes":[ids]}, ids below k. */
-static const char *
-write_receipt(struct csc_builder *b, const csc_plan *plan)
+const char *
+csc_reset_write_receipt(struct csc_builder *b, const csc_plan *plan,
+                        int32_t receipt)
 {
     csc_record record = csc_full_output_none;
     size_t count = 0;
@@ -63,14 +68,20 @@ write_receipt(struct csc_builder *b, const csc_plan *plan)
         if (plan->from == CSC_COURSE_NONE || item->function_id < plan->from)
             ids[count++] = item->function_id;
     }
-    record.at = b->state->fn_id;
+    record.at = receipt - 1;
     record.from = plan->from;
     record.supersedes = csc_builder_ids(b, ids, count);
     return csc_builder_record(b, &record);
 }
 
-static const char *
-refusal_text(struct csc_builder *b, csc_refusal refusal)
+const char *
+csc_reset_name(const csc_plan *plan)
+{
+    return plan->from == CSC_COURSE_NONE ? CSC_RETRY_NAME : CSC_RERUN_NAME;
+}
+
+const char *
+csc_reset_refusal_text(struct csc_builder *b, csc_refusal refusal)
 {
     char next[CASCADE_UUID_TEXT_SIZE];
     const char *text = csc_reset_plan_refusal_text(refusal);
@@ -126,38 +137,43 @@ csc_reset_afresh(struct csc_builder *b, const csc_plan *plan,
     return csc_builder_record(b, &record);
 }
 
+void
+csc_reset_add_heir(struct csc_builder *b, const csc_plan *plan,
+                   const csc_plan_item *item, int32_t receipt)
+{
+    cascade_execution_row *row =
+        csc_builder_part(b, item->name, receipt, item->nth);
+
+    csc_assert(row->function_id == item->heir);
+    row->input = item->input;
+    row->location = item->location;
+    row->full_output = csc_reset_afresh(b, plan, item, item->function_id, NULL);
+    b->running++;
+}
+
 /* Ids are given out first: a join names others. */
 static void
 add_heirs(struct csc_builder *b, csc_plan *plan, int32_t receipt)
 {
-    int32_t id = b->fn_id;
-
+    csc_reset_plan_number(plan, receipt);
     for (size_t i = 0; i < plan->count; i++)
         if (plan->items[i].fate == CSC_FATE_AFRESH)
-            plan->items[i].heir = ++id;
-    for (size_t i = 0; i < plan->count; i++) {
-        const csc_plan_item *item = &plan->items[i];
-        cascade_execution_row *row = NULL;
-
-        if (item->fate != CSC_FATE_AFRESH)
-            continue;
-        row = csc_builder_part(b, item->name, receipt, item->nth);
-        row->input = item->input;
-        row->location = item->location;
-        row->full_output =
-            csc_reset_afresh(b, plan, item, item->function_id, NULL);
-        b->running++;
-    }
+            csc_reset_add_heir(b, plan, &plan->items[i], receipt);
 }
 
-static const char *
-write_again(struct csc_builder *b, int32_t resumes)
+void
+csc_reset_add_signal(struct csc_builder *b, const csc_plan_item *item,
+                     int32_t receipt, uint32_t nth)
 {
+    cascade_execution_row *row = csc_builder_part(b, item->name, receipt, nth);
     csc_record record = csc_full_output_none;
 
-    record.at = b->state->fn_id;
-    record.resumes = resumes;
-    return csc_builder_record(b, &record);
+    record.at = receipt - 1;
+    record.resumes = item->function_id;
+    row->input = item->input;
+    row->status = CASCADE_EXECUTION_COMPLETED;
+    row->completed_at_ms = b->env->now_ms;
+    row->full_output = csc_builder_record(b, &record);
 }
 
 static void
@@ -165,18 +181,9 @@ add_signals(struct csc_builder *b, const csc_plan *plan, int32_t receipt)
 {
     uint32_t nth = 0;
 
-    for (size_t i = 0; i < plan->count; i++) {
-        const csc_plan_item *item = &plan->items[i];
-        cascade_execution_row *row = NULL;
-
-        if (!item->again)
-            continue;
-        row = csc_builder_part(b, item->name, receipt, nth++);
-        row->input = item->input;
-        row->status = CASCADE_EXECUTION_COMPLETED;
-        row->completed_at_ms = b->env->now_ms;
-        row->full_output = write_again(b, item->function_id);
-    }
+    for (size_t i = 0; i < plan->count; i++)
+        if (plan->items[i].again)
+            csc_reset_add_signal(b, &plan->items[i], receipt, nth++);
 }
 
 /* ---- What is closed ----------------------------------------------------- */
@@ -227,9 +234,9 @@ is_repeated(const csc_plan *plan, const csc_plan_item *child)
     return node == NULL || node->fate != CSC_FATE_KEEP;
 }
 
-static void
-close_exec(struct csc_builder *b, const csc_plan *plan, const csc_exec *exec,
-           const cascade_execution_row *receipt)
+void
+csc_reset_close(struct csc_builder *b, const csc_plan *plan,
+                const csc_exec *exec, int32_t receipt)
 {
     const csc_plan_item *item = csc_reset_plan_find(plan, exec->function_id);
     cascade_execution_row *row = NULL;
@@ -237,14 +244,13 @@ close_exec(struct csc_builder *b, const csc_plan *plan, const csc_exec *exec,
     if (item != NULL && item->fate == CSC_FATE_KEEP)
         return;
     row = csc_builder_update(b, exec, CASCADE_EXECUTION_FAILED);
-    row->error =
-        csc_arena_format(b->env->arena, "superseded by %s (%d)",
-                         receipt->node_name, (int)receipt->function_id);
-    row->full_output = write_closed(b, exec, receipt->function_id);
+    row->error = csc_arena_format(b->env->arena, "superseded by %s (%d)",
+                                  csc_reset_name(plan), (int)receipt);
+    row->full_output = write_closed(b, exec, receipt);
     if (exec->part != CSC_PART_CHILD)
         return;
     b->children_gone++;
-    if (b->state->recorded != CASCADE_RUNNING)
+    if (plan->ended)
         csc_builder_ask_child(b, &exec->child, exec->when_parent_ends, true);
     if (is_repeated(plan, item) &&
         exec->when_parent_ends != CASCADE_CHILD_ABANDON)
@@ -252,8 +258,7 @@ close_exec(struct csc_builder *b, const csc_plan *plan, const csc_exec *exec,
 }
 
 static void
-close_running(struct csc_builder *b, const csc_plan *plan,
-              const cascade_execution_row *receipt)
+close_running(struct csc_builder *b, const csc_plan *plan, int32_t receipt)
 {
     csc_builder_more_updates(b, b->state->running);
     for (size_t i = 0; i < b->state->exec_count && !b->env->arena->failed;
@@ -261,18 +266,11 @@ close_running(struct csc_builder *b, const csc_plan *plan,
         const csc_exec *exec = b->state->execs[i].exec;
 
         if (exec != NULL && exec->status == CASCADE_EXECUTION_RUNNING)
-            close_exec(b, plan, exec, receipt);
+            csc_reset_close(b, plan, exec, receipt);
     }
 }
 
 /* ---- The command -------------------------------------------------------- */
-
-size_t
-csc_reset_room(const csc_build_env *env)
-{
-    return env->plan != NULL ? env->plan->afresh_count + env->plan->again_count
-                             : 0;
-}
 
 bool
 csc_reset_is(const csc_message *message)
@@ -326,14 +324,14 @@ csc_reset_add(struct csc_builder *b, const csc_message *message)
         !csc_builder_has_ids(b, csc_reset_room(b->env), false)) {
         csc_builder_undelivered(b, row,
                                 refusal != CSC_REFUSAL_NONE
-                                    ? refusal_text(b, refusal)
+                                    ? csc_reset_refusal_text(b, refusal)
                                     : "undelivered: " CSC_USED_UP);
         return true;
     }
     b->plan = b->env->plan;
-    row->full_output = write_receipt(b, b->plan);
+    row->full_output = csc_reset_write_receipt(b, b->plan, row->function_id);
     add_heirs(b, b->env->plan, row->function_id);
     add_signals(b, b->plan, row->function_id);
-    close_running(b, b->plan, row);
+    close_running(b, b->plan, row->function_id);
     return true;
 }

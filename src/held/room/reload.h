@@ -33,7 +33,9 @@ typedef struct csc_reload {
     bool large;      /* it waits for the place of a large one: room.c */
     bool plans;      /* for a retry or a rerun, */
     int32_t from;    /* from there on, or CSC_COURSE_NONE */
-    bool late;       /* which was too slow to be committed: it is refused */
+    int32_t receipt; /* 0, or that of one that is gone on with */
+    bool late;       /* which was too slow to be recorded: it is refused */
+    bool refused;    /* or was refused by the store */
 } csc_reload;
 
 /* Runs that are owned and are to be read. Under the engine's mutex. */

@@ -338,16 +338,11 @@ static cascade_err
 post_slice(cascade_engine *engine, csc_run *run)
 {
     int32_t function_id = sliced(&run->state);
-    csc_post *post = NULL;
 
     if (function_id == CSC_NO_PARENT || run->slicing)
         return CASCADE_OK;
-    post = csc_op_create(CSC_POST_SLICE, function_id);
-    if (post == NULL)
-        return csc_fail_memory();
     run->slicing = true;
-    csc_op_queue_add(engine, run, post);
-    return CASCADE_OK;
+    return csc_op_queue_add_slice(engine, run, function_id);
 }
 
 /* Makes ready what may run, unless its time is over. */

@@ -41,6 +41,18 @@ csc_op_queue_add(cascade_engine *engine, csc_run *run, csc_post *post)
     csc_assert(csc_run_is_sound(run));
 }
 
+cascade_err
+csc_op_queue_add_slice(cascade_engine *engine, csc_run *run,
+                       int32_t function_id)
+{
+    csc_post *post = csc_op_create(CSC_POST_SLICE, function_id);
+
+    if (post == NULL)
+        return csc_fail_memory();
+    csc_op_queue_add(engine, run, post);
+    return CASCADE_OK;
+}
+
 /* A name that no node can have, as other programs' may be, is not told to the
  * store: it might not even be kept there. No engine knows the one in its place.
  */

@@ -25,6 +25,9 @@ cascade_err csc_op_queue_add_failure(const cascade_engine *engine,
  * fails. CASCADE_ERR_NO_MEMORY. */
 cascade_err csc_op_queue_add_overdue(cascade_engine *engine, csc_run *run,
                                      const csc_exec *exec);
+/* The next slice of what goes on in slices. CASCADE_ERR_NO_MEMORY. */
+cascade_err csc_op_queue_add_slice(cascade_engine *engine, csc_run *run,
+                                   int32_t function_id);
 /* Gives the run up. `needs` (or NULL) is CSC_PAUSE_NAME, or the name of an
  * execution that is RUNNING: nothing of the run ends before the post is
  * committed; one that no node can have becomes CSC_NOBODY_NAME.

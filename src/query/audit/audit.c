@@ -273,7 +273,8 @@ check_parent(csc_audit *audit, const cascade_execution_row *row, int32_t parent)
                       "execution %d is one of execution %d, which does not "
                       "come before it",
                       row->function_id, parent);
-    else if (!part && up->status == CASCADE_EXECUTION_RUNNING)
+    else if (!part && up->status == CASCADE_EXECUTION_RUNNING &&
+             csc_supersede_is_done(&audit->course, parent))
         csc_audit_add(audit, CSC_AUDIT_PARENT, row->function_id,
                       "execution %d was spawned by execution %d, which is "
                       "RUNNING",
