@@ -642,6 +642,12 @@ csc_reset_plan_number(csc_plan *plan, int32_t receipt)
             plan->items[i].heir = ++id;
 }
 
+size_t
+csc_reset_plan_rows(const csc_plan *plan)
+{
+    return plan != NULL ? plan->afresh_count + plan->again_count : 0;
+}
+
 bool
 csc_reset_plan_goes_on(const csc_plan *plan)
 {

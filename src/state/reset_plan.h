@@ -171,6 +171,9 @@ void csc_reset_plan_number(csc_plan *plan, int32_t receipt);
 /* Whether it is carried out, but not all of it. */
 bool csc_reset_plan_goes_on(const csc_plan *plan);
 
+/* How many rows it inserts beside the receipt; 0 for NULL. */
+size_t csc_reset_plan_rows(const csc_plan *plan);
+
 csc_plan_item *csc_reset_plan_find(const csc_plan *plan, int32_t function_id);
 
 /* What the state alone says to a command. */

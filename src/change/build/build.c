@@ -237,6 +237,7 @@ make_room(builder *b, const csc_post *posts)
     b->inserts = csc_arena_alloc(b->env->arena, inserts, sizeof(*b->inserts));
     b->ids = csc_arena_alloc(b->env->arena, inserts, sizeof(*b->ids));
     b->updates = csc_arena_alloc(b->env->arena, updates, sizeof(*b->updates));
+    b->insert_room = inserts;
     b->update_room = updates;
     b->events = csc_arena_alloc(b->env->arena, events, sizeof(*b->events));
     b->received =

@@ -111,6 +111,7 @@ insert_row(builder *b, const char *name, const char *path)
 {
     cascade_execution_row *row = &b->inserts[b->insert_count];
 
+    csc_assert(b->insert_count < b->insert_room);
     row->id = b->ids[b->insert_count];
     b->insert_count++;
     b->fn_id++;

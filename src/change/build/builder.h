@@ -33,6 +33,7 @@ struct csc_builder {
     size_t insert_count;
     cascade_execution_row *updates;
     size_t update_count;
+    size_t insert_room;
     size_t update_room;
     cascade_event_row *events;
     size_t event_count;

@@ -321,7 +321,7 @@ csc_reset_add(struct csc_builder *b, const csc_message *message)
                                   : CSC_RERUN_NAME);
     refusal = refuse(b, message);
     if (refusal != CSC_REFUSAL_NONE ||
-        !csc_builder_has_ids(b, csc_reset_room(b->env), false)) {
+        !csc_builder_has_ids(b, csc_reset_plan_rows(b->env->plan), false)) {
         csc_builder_undelivered(b, row,
                                 refusal != CSC_REFUSAL_NONE
                                     ? csc_reset_refusal_text(b, refusal)

@@ -69,16 +69,11 @@
 
 /* ---- Which -------------------------------------------------------------- */
 
-static size_t
-row_count(const csc_plan *plan)
-{
-    return plan->afresh_count + plan->again_count;
-}
-
 bool
 csc_reset_is_divisible(const csc_plan *plan, size_t bytes)
 {
-    size_t rows = plan != NULL ? row_count(plan) + plan->close_count : 0;
+    size_t rows =
+        plan != NULL ? csc_reset_plan_rows(plan) + plan->close_count : 0;
 
     return plan != NULL && plan->refusal == CSC_REFUSAL_NONE &&
            plan->afresh_count > 0 && rows * CSC_ROW_BYTES + plan->bytes > bytes;
@@ -109,7 +104,7 @@ csc_reset_room(const csc_build_env *env)
 {
     size_t slice =
         env->slice_bytes > 0 ? env->slice_bytes : (size_t)CSC_SLICE_BYTES;
-    size_t rows = env->plan != NULL ? row_count(env->plan) : 0;
+    size_t rows = csc_reset_plan_rows(env->plan);
 
     return is_cut(env) && rows > rows_max(slice) ? rows_max(slice) : rows;
 }
@@ -253,7 +248,7 @@ csc_reset_begin(struct csc_builder *b, const csc_message *message)
     cascade_execution_row *row = NULL;
 
     if (message->repeated || !csc_reset_is(message) || !is_cut(b->env) ||
-        !csc_builder_has_ids(b, 1 + row_count(plan), false))
+        !csc_builder_has_ids(b, 1 + csc_reset_plan_rows(plan), false))
         return false;
     row = csc_builder_receipt(b, message, csc_reset_name(plan));
     record.from = plan->from;

@@ -151,6 +151,7 @@ csc_start_add_rows(const csc_build_env *env, const csc_build_start *start,
 
     cascade_uuid_format(&start->id, b.cascade_id);
     b.inserts = csc_arena_alloc(env->arena, count, sizeof(*b.inserts));
+    b.insert_room = count;
     b.ids = csc_arena_alloc(env->arena, count, sizeof(*b.ids));
     if (env->arena->failed)
         return csc_fail_memory();
