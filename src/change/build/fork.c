@@ -52,14 +52,17 @@ typedef struct fork {
 
 /* ---- Which -------------------------------------------------------------- */
 
-/* Whether it stands as it was: it counts, or was superseded by then. */
+/* Whether it stands as it was: it counts, or was superseded by then. What a
+ * command has prepared that is not done counts for nobody: here it would be
+ * gone on with. */
 static bool
 is_past(const csc_plan *plan, const csc_plan_item *item)
 {
+    int32_t by = csc_supersede_by(&plan->course, item->function_id);
+
     return item->fate == CSC_FATE_KEEP ||
-           (item->fate == CSC_FATE_OUT &&
-            csc_supersede_by(&plan->course, item->function_id) !=
-                CSC_COURSE_NONE);
+           (item->fate == CSC_FATE_OUT && by != CSC_COURSE_NONE &&
+            csc_supersede_is_done(&plan->course, by));
 }
 
 static bool
@@ -313,6 +316,7 @@ csc_fork_add_rows(const csc_build_env *env, const csc_build_copy *copy,
     cascade_uuid_format(&copy->id, b.cascade_id);
     cascade_uuid_format(&copy->origin, f.origin);
     b.inserts = csc_arena_alloc(env->arena, plan->count, sizeof(*b.inserts));
+    b.insert_room = plan->count;
     b.ids = csc_arena_alloc(env->arena, plan->count, sizeof(*b.ids));
     b.events =
         csc_arena_alloc(env->arena, copy->event_count, sizeof(*b.events));
