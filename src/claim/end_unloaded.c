@@ -119,6 +119,18 @@ asks_for_end(const char *kind)
            strcmp(kind, CSC_MESSAGE_DELETE) == 0;
 }
 
+/* Whether a retry or a rerun is carried out: it is gone on with before all
+ * else. */
+static bool
+is_half_reset(const csc_post *post)
+{
+    const csc_message *message = post->messages;
+
+    while (message != NULL && !(message->repeated && csc_reset_is(message)))
+        message = message->next;
+    return message != NULL;
+}
+
 /* Whether of what comes anew the first message ends a cascade that is RUNNING.
  */
 static bool
@@ -128,7 +140,8 @@ ends_first(const csc_post *post)
 
     while (message != NULL && message->repeated)
         message = message->next;
-    return message != NULL && asks_for_end(message->kind);
+    return message != NULL && asks_for_end(message->kind) &&
+           !is_half_reset(post);
 }
 
 /* What a run that is COMPLETED need not be read for: its deletion is refused

@@ -222,12 +222,13 @@ note_end(cascade_engine *engine, const csc_run *run,
         csc_sequel_note_locked(engine, &run->state);
 }
 
-/* Without memory for the next slice it is loaded anew, and goes on then. */
+/* Without memory for the next slice it is loaded anew, and goes on then; where
+ * the engine stops, the next owner goes on. */
 static bool
 goes_on_with_reset(cascade_engine *engine, csc_run *run)
 {
-    return run->life == CSC_RUN_FREEING && run->plan != NULL &&
-           csc_reset_plan_goes_on(run->plan) &&
+    return engine->life == CSC_LIFE_RUNNING && run->life == CSC_RUN_FREEING &&
+           run->plan != NULL && csc_reset_plan_goes_on(run->plan) &&
            csc_op_queue_add_slice(engine, run, run->plan->at.receipt) ==
                CASCADE_OK;
 }

@@ -111,8 +111,9 @@ expel(csc_lane *lane, csc_item *item)
     if (run->plan != NULL && kind == CSC_POST_SLICE) {
         reload.fail_id = -1;
         reload.refused = !run->plan->at.in_force;
-        reload.at_ns = csc_clock_now_ns(engine) +
-                       (reload.refused ? 0 : CSC_FREE_LATER_MS * CSC_MS_NS);
+        reload.at_ns = csc_clock_now_ns(engine);
+        if (!reload.refused || run->plan->refusal != CSC_REFUSAL_NONE)
+            reload.at_ns += CSC_FREE_LATER_MS * CSC_MS_NS;
         reload.plans = true;
         reload.from = run->plan->from;
         reload.receipt = run->plan->at.receipt;

@@ -270,7 +270,7 @@ divide_run_locked(csc_lane *lane, csc_item *item)
                              run->state.recorded == CASCADE_ERROR);
     } else if (smaller) {
         if (run->plan != NULL)
-            run->plan->cut = true;
+            run->plan->cut = csc_reset_is_divisible(run->plan, 0);
         bytes /= SLOW_PART;
         lane->slice_bytes = bytes > SLICE_MIN_BYTES ? bytes : SLICE_MIN_BYTES;
     } else if (++run->slow >= ALONE_TRIES) {
