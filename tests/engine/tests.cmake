@@ -67,8 +67,8 @@ cascade_test(engine_commands commands/test_commands.c support/play.c NEEDS
     stores)
 cascade_test(engine_erasures commands/test_erasures.c FLOOR manage NEEDS stores)
 cascade_test(engine_slices lanes/test_slices.c NEEDS stores)
-cascade_test(engine_reset_slices lanes/test_reset_slices.c FLOOR manage
-    NEEDS stores)
+cascade_test(engine_reset_slices lanes/test_reset_slices.c ../api/raw_sql.c
+    FLOOR manage NEEDS stores)
 cascade_test(engine_families commands/test_families.c FLOOR manage NEEDS stores)
 cascade_test(engine_retry commands/test_retry.c support/again.c support/play.c
     FLOOR manage

@@ -9,7 +9,9 @@
 #include <string.h>
 #include <time.h>
 
+#include "api/raw_sql.h"
 #include "cascade/manage.h"
+#include "held/engine_state.h"
 #include "state/state.h"
 #include "store/store.h"
 #include "support/stores.h"
@@ -30,7 +32,9 @@ typedef enum meanwhile {
     MEANWHILE_LOOK,
     MEANWHILE_TERMINATE,
     MEANWHILE_RETRY,
-    MEANWHILE_DELETE
+    MEANWHILE_DELETE,
+    MEANWHILE_FORK,
+    MEANWHILE_STOP
 } meanwhile;
 
 typedef struct scene {
@@ -39,6 +43,8 @@ typedef struct scene {
     cascade_store *store;
     cascade_engine *engine;
     cascade_uuid id;
+    cascade_uuid fork;      /* made of it meanwhile */
+    atomic_bool stops;      /* somebody is to stop the engine */
     atomic_size_t most;     /* rows in one commit of it */
     atomic_size_t slices;   /* such commits */
     atomic_size_t fence_at; /* the slice that is fenced; 0: none */
@@ -196,6 +202,31 @@ look(scene *s)
     cascade_snapshot_free(snapshot);
 }
 
+/* From where its command runs it again. */
+static void
+fork_it(scene *s)
+{
+    const cascade_fork_options options = {.size = sizeof(options),
+                                          .from = LATER + 1};
+    cascade_started started;
+
+    expect(cascade_fork(s->db->stores[0], &s->id, &options, &started) ==
+           CASCADE_OK);
+    s->fork = started.id;
+}
+
+static bool
+is_stopping(void *context)
+{
+    scene *s = context;
+    bool stopping = false;
+
+    pthread_mutex_lock(&s->engine->mutex);
+    stopping = s->engine->life == CSC_LIFE_DRAINING;
+    pthread_mutex_unlock(&s->engine->mutex);
+    return stopping;
+}
+
 static void
 act(scene *s, meanwhile then)
 {
@@ -218,6 +249,13 @@ act(scene *s, meanwhile then)
         break;
     case MEANWHILE_DELETE:
         expect(cascade_delete(store, &s->id, NULL) == CASCADE_OK);
+        break;
+    case MEANWHILE_FORK:
+        fork_it(s);
+        break;
+    case MEANWHILE_STOP:
+        atomic_store(&s->stops, true);
+        expect(stores_until(is_stopping, s));
         break;
     }
 }
@@ -316,14 +354,27 @@ all_wait(void *context)
                       false) == WAITS;
 }
 
-static scene *
-scene_open(test_db *db, bool terminates)
+static void
+start_engine(scene *s)
 {
     cascade_engine_options options = {.size = sizeof(options),
                                       .mode = CASCADE_MODE_THREADS,
                                       .poll_interval_ms = 20,
                                       .worker_count = 2,
                                       .lane_count = 1};
+
+    s->engine = db_engine(s->db, s->store, &options);
+    assert_ok(cascade_engine_register(s->engine, "fan", fan_out, s, NULL));
+    assert_ok(
+        cascade_engine_register(s->engine, "later", end_at_once, s, NULL));
+    assert_ok(
+        cascade_engine_register(s->engine, "waits", wait_for_signal, s, NULL));
+    assert_ok(cascade_engine_start(s->engine));
+}
+
+static scene *
+scene_open(test_db *db, bool terminates)
+{
     scene *s = calloc(1, sizeof(*s));
 
     assert_non_null(s);
@@ -336,13 +387,7 @@ scene_open(test_db *db, bool terminates)
     s->wrap.inner_deadline_ms = DB_DEADLINE_MS;
     (void)db_store(db);
     s->store = db_wrapped(db, &s->wrap);
-    s->engine = db_engine(db, s->store, &options);
-    assert_ok(cascade_engine_register(s->engine, "fan", fan_out, s, NULL));
-    assert_ok(
-        cascade_engine_register(s->engine, "later", end_at_once, s, NULL));
-    assert_ok(
-        cascade_engine_register(s->engine, "waits", wait_for_signal, s, NULL));
-    assert_ok(cascade_engine_start(s->engine));
+    start_engine(s);
     s->id = db_start(s->store, "fan");
     assert_true(stores_until(all_wait, s));
     if (!terminates)
@@ -564,6 +609,74 @@ a_retry_that_is_refused_in_between_is_given_up(test_db *db)
     scene_close(s);
 }
 
+/* What is not done yet is none of its past: there it would be gone on with. */
+static void
+a_fork_in_between_has_nothing_of_it(test_db *db)
+{
+    const cascade_rerun_options options = {
+        .size = sizeof(options), .from = 1, .wait_ms = 20000};
+    scene *s = scene_open(db, false);
+
+    atomic_store(&s->then, MEANWHILE_FORK);
+    assert_ok(cascade_rerun(db->stores[0], &s->id, &options));
+    scene_check(s, CSC_RERUN_NAME);
+    s->id = s->fork;
+    for (int status = CASCADE_EXECUTION_RUNNING;
+         status <= CASCADE_EXECUTION_FAILED; status++)
+        assert_int_equal(count_rows(s, CSC_RERUN_NAME,
+                                    (cascade_execution_status)status, false),
+                         0);
+    assert_int_equal(status_of(s), CASCADE_RUNNING);
+    scene_close(s);
+}
+
+static bool
+is_to_be_stopped(void *context)
+{
+    return atomic_load(&((scene *)context)->stops);
+}
+
+/* The next owner goes on. */
+static void
+a_stop_waits_for_one_slice(test_db *db)
+{
+    const cascade_request_options one = {.size = sizeof(one),
+                                         .request_id = "one"};
+    scene *s = scene_open(db, true);
+
+    atomic_store(&s->then, MEANWHILE_STOP);
+    assert_ok(cascade_retry(db->stores[0], &s->id, &one));
+    assert_true(stores_until(is_to_be_stopped, s));
+    assert_ok(cascade_engine_stop(s->engine, -1));
+    assert_true(atomic_load(&s->slices) < SLICES_MIN);
+    assert_int_equal(status_of(s), CASCADE_ERROR);
+    db_close_engine(db, s->engine);
+    start_engine(s);
+    assert_ok(retry(s));
+    scene_check(s, CSC_RETRY_NAME);
+    scene_close(s);
+}
+
+/* There are fewer function_ids than rows, and more than a slice has. */
+static void
+one_that_has_too_few_ids_changes_nothing(test_db *db)
+{
+    scene *s = scene_open(db, true);
+
+    db->unsound = true; /* V15: the numbers in between are not used */
+    raw_sql(db, "UPDATE node_executions SET function_id = 2147483500"
+                " WHERE function_id = (SELECT fn_id FROM cascades)");
+    raw_sql(db, "UPDATE cascades SET fn_id = 2147483500");
+    assert_fails(CASCADE_ERR_REFUSED, retry(s));
+    assert_non_null(strstr(cascade_errmsg(), "function_ids"));
+    assert_int_equal(status_of(s), CASCADE_ERROR);
+    assert_int_equal(
+        count_rows(s, CSC_RETRY_NAME, CASCADE_EXECUTION_FAILED, false), 1);
+    assert_int_equal(count_rows(s, "later", CASCADE_EXECUTION_RUNNING, false),
+                     LATER);
+    scene_close(s);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -586,6 +699,11 @@ main(int argc, char **argv)
          STORES_ALL},
         {"a_retry_that_is_refused_in_between_is_given_up",
          a_retry_that_is_refused_in_between_is_given_up, STORES_ALL},
+        {"a_fork_in_between_has_nothing_of_it",
+         a_fork_in_between_has_nothing_of_it, STORES_ALL},
+        {"a_stop_waits_for_one_slice", a_stop_waits_for_one_slice, STORES_ALL},
+        {"one_that_has_too_few_ids_changes_nothing",
+         one_that_has_too_few_ids_changes_nothing, STORES_FILES},
     };
 
     return stores_run("reset_slices", tests, sizeof(tests) / sizeof(tests[0]),
