@@ -280,7 +280,8 @@ typedef struct cascade_store_options {
     const char *application_name; /* PostgreSQL: NULL means "libcascade" */
     bool pooler;           /* behind a pooler in transaction mode: no session
                               state, no LISTEN, no prepared statements */
-    int64_t deadline_ms;   /* the longest a store call may block; 0: 30,000 */
+    int64_t deadline_ms;   /* the longest a store call may block, or twice that
+                              behind calls of others; 0: 30,000 */
     size_t payload_max;    /* bytes of one JSON payload; 0: 1 MiB; at most
                               64 MiB */
     size_t connection_max; /* PostgreSQL: open at once (+ 1: to renew); 0: 16 */

@@ -447,6 +447,8 @@ go_through(cascade_store *store, csc_pipeline_call *c, int64_t end_ms,
         return c->answer.err == CASCADE_OK ? CASCADE_OK
                                            : csc_error_restore(&c->answer);
     *told = false;
+    if (csc_clock_left_ms(end_ms) <= 0)
+        return fail_late(); /* nothing of its batch has taken effect */
     return go_apart(store, c);
 }
 
