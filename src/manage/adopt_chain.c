@@ -134,7 +134,8 @@ enter_run(csc_adopter *a, csc_adopt_target *t, const cascade_link *run,
 {
     cascade_err err = CASCADE_OK;
 
-    if (a->store->ring != NULL && t->verdict == CSC_ADOPT_UNREAD)
+    if (a->store->ring != NULL &&
+        (t->verdict == CSC_ADOPT_UNREAD || t->verdict == CSC_ADOPT_MOVED))
         err = read_run(a, t, run);
     *entered = err == CASCADE_OK && t->verdict != CSC_ADOPT_REFUSED &&
                t->verdict != CSC_ADOPT_MOVED;

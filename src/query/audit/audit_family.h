@@ -18,10 +18,10 @@
  * A child that goes on by itself when its parent ends may be another's: a
  * document that was imported with new ids waits for it too, and is not told.
  * Judged from this side alone: a child that no one waits for tells nobody its
- * end. What is not there, or was another program's, is not asked: it may be
- * deleted; of a run that is gone what was entered (link.h) still tells its
- * root. What a record says of its start never changes, and both sides are
- * written by one commit: so it does not matter when each is read.
+ * end. What is not there is not asked: it may be deleted; of a run that is gone
+ * what was entered (link.h) still tells its root. What a record says of its
+ * start never changes, and both sides are written by one commit: so it does not
+ * matter when each is read.
  */
 #ifndef CSC_QUERY_AUDIT_AUDIT_FAMILY_H
 #define CSC_QUERY_AUDIT_AUDIT_FAMILY_H
