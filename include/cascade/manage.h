@@ -241,6 +241,10 @@ typedef enum cascade_reason {
     CASCADE_REASON_SEAL,         /* its rows are not those of its seal, so no
                                     engine takes it; or `count` messages have no
                                     good one (integrity.h) */
+    CASCADE_REASON_RESETS,       /* a retry or a rerun of it, the execution
+                                    function_id, of node `name`, is carried out
+                                    in several commits: `count` rows are
+                                    prepared, and count once all are */
     /* Of an execution. */
     CASCADE_REASON_RUNS = 32, /* could run: is run by the owner, or next */
     CASCADE_REASON_BACKOFF,   /* attempt `count` failed; the next is due then */

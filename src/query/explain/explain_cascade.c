@@ -6,6 +6,8 @@
  *   its seal is of    SEAL, and nobody takes it
  *   other rows
  *   it has ended      ENDED, and MESSAGES as long as some are not received
+ *   a retry or a      RESETS
+ *   rerun is made
  *   it has no run     NO_RUN
  *   an engine has it  OWNED, or OWNER_EXPIRED, OWNER_GONE: then it is free
  *                     soon; and SET_ASIDE where it has put it off (pace.c)
@@ -407,6 +409,30 @@ explain_end(const csc_facts *facts, cascade_explanation *out)
     }
 }
 
+/* Nothing but the rows that it prepares comes behind its receipt. */
+static void
+explain_reset(const csc_facts *facts, cascade_explanation *out)
+{
+    const csc_state *state = facts->state;
+    int32_t receipt = csc_view_unfinished(state);
+    bool retry = csc_supersede_from(&state->course, receipt) == CSC_COURSE_NONE;
+    cascade_cause *cause = NULL;
+
+    if (receipt == CSC_COURSE_NONE)
+        return;
+    cause = csc_explain_add(out, CASCADE_REASON_RESETS);
+    if (cause == NULL)
+        return;
+    cause->function_id = receipt;
+    cause->name = retry ? CSC_RETRY_NAME : CSC_RERUN_NAME;
+    cause->count = (int64_t)state->fn_id - receipt;
+    csc_explain_say(out,
+                    "a %s of it (execution %d) is carried out in several "
+                    "commits: %lld rows are prepared, and run once all are",
+                    retry ? "retry" : "rerun", (int)receipt,
+                    (long long)cause->count);
+}
+
 static void
 explain_messages(const csc_facts *facts, cascade_explanation *out)
 {
@@ -470,5 +496,6 @@ csc_explain_cascade(const csc_facts *facts, cascade_explanation *out)
         explain_stray(out);
     else
         explain_run(facts, out);
+    explain_reset(facts, out);
     explain_messages(facts, out);
 }

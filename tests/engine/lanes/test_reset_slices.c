@@ -176,6 +176,27 @@ expect_sound(scene *s)
     expect(report.findings == 0);
 }
 
+/* Who asks why is told that it is under way. */
+static void
+expect_explained(scene *s)
+{
+    cascade_explanation *why = NULL;
+    size_t resets = 0;
+
+    expect(cascade_explain(s->db->stores[0], &s->id, &why) == CASCADE_OK);
+    for (size_t i = 0; i < cascade_explanation_count(why); i++) {
+        const cascade_cause *cause = cascade_explanation_get(why, i);
+
+        if (cause->reason != CASCADE_REASON_RESETS)
+            continue;
+        resets++;
+        expect(cause->count >= 0 && cause->count <= 2 * ROWS_MAX);
+        expect(strncmp(cause->text, "a re", strlen("a re")) == 0);
+    }
+    expect(resets == 1);
+    cascade_explanation_free(why);
+}
+
 /* To who reads, nothing has happened. */
 static void
 look(scene *s)
@@ -239,6 +260,7 @@ act(scene *s, meanwhile then)
         break;
     case MEANWHILE_LOOK:
         look(s);
+        expect_explained(s);
         break;
     case MEANWHILE_TERMINATE:
         expect(cascade_terminate(store, &s->id, NULL) == CASCADE_OK ||
