@@ -438,6 +438,8 @@ typedef struct cascade_submission {
     cascade_sent *sent; /* written for each message */
     bool brief; /* it is not to wait long for transactions that are not the
                    store's: S33, S93. A backend may pass over it */
+    bool quiet; /* the waiters need not be told: whoever submits it tells the
+                   one that it is for. A backend may pass over it */
 } cascade_submission;
 
 /* ---- Owning ------------------------------------------------------------- */
@@ -734,8 +736,8 @@ typedef struct cascade_store_driver {
 
     /* Commits starts and messages from outside, without a lane, all or none:
      * S6, S19. Repeating it is safe: starts that took effect are recognised,
-     * messages are told as REPEATED. OK tells the waiters too, as `wake` does:
-     * S17. CASCADE_ERR_AGAIN where it is brief: S33. */
+     * messages are told as REPEATED. OK tells the waiters too, as `wake` does
+     * (S17), unless it is quiet. CASCADE_ERR_AGAIN where it is brief: S33. */
     cascade_err (*submit)(void *self, const cascade_submission *submission);
 
     /* Decides a finish or a commit (S53): `*committed`, and where it is false

@@ -3,6 +3,12 @@
  * A transaction of its own for what comes from outside: starts and messages,
  * owned by nobody. The engines are told, and one of them claims or receives.
  *
+ * Messages for cascades that engines of this handle have in memory are told to
+ * these alone (quiet), who then look for messages, not for work: no other could
+ * receive them. Where one has left memory when they are there, all are told. If
+ * the process dies before that, or has lost what it holds, whoever owns such a
+ * cascade next finds them as it loads it, or by its poll.
+ *
  * It is repeated until it is decided, but not on a guest's connection: in a
  * transaction that is not ours what has failed stays so, and where that
  * connection is lost there is no other.
@@ -15,8 +21,10 @@
 #include "base/error.h"
 #include "cascade/cascade.h"
 #include "cascade/store.h"
+#include "held/room/mailbox.h"
 #include "held/run/sealing.h"
 #include "held/wakeup.h"
+#include "store/move.h"
 #include "store/store.h"
 
 #define BACKOFF_FIRST_MS 10
@@ -48,6 +56,20 @@ fail_unsent(const cascade_store *store, const char *what)
                     cascade_errmsg());
 }
 
+/* `told`: somebody else tells the engines of this handle. */
+static void
+tell(cascade_store *store, const cascade_submission *submission, bool told)
+{
+    if (submission->quiet &&
+        csc_mailbox_are_held(store, submission->messages,
+                             submission->message_count, true))
+        return;
+    if (!told)
+        csc_wakeup_tell_all(store);
+    if (submission->quiet)
+        (void)csc_move_wake(store); /* a hint */
+}
+
 cascade_err
 csc_submit_shared(cascade_store *store, const cascade_submission *submission,
                   int64_t end_ms)
@@ -55,8 +77,8 @@ csc_submit_shared(cascade_store *store, const cascade_submission *submission,
     bool told = false;
     cascade_err err = csc_sealing_share(store, submission, end_ms, &told);
 
-    if (err == CASCADE_OK && !told)
-        csc_wakeup_tell_all(store);
+    if (err == CASCADE_OK)
+        tell(store, submission, told);
     return err;
 }
 
@@ -78,7 +100,7 @@ submit_again(cascade_store *store, const cascade_submission *submission,
         err = csc_sealing_submit(store, submission);
     }
     if (err == CASCADE_OK)
-        csc_wakeup_tell_all(store);
+        tell(store, submission, false);
     return csc_error_in_doubt(err, what);
 }
 
@@ -88,11 +110,16 @@ csc_submit(cascade_store *store, const cascade_submission *submission,
 {
     int64_t end_ms =
         csc_clock_monotonic_ms(&csc_clock_system) + store->config.deadline_ms;
-    cascade_err err = csc_submit_shared(store, submission, end_ms);
+    cascade_submission sent = *submission;
+    cascade_err err = CASCADE_OK;
 
+    sent.quiet =
+        sent.start_count == 0 &&
+        csc_mailbox_are_held(store, sent.messages, sent.message_count, false);
+    err = csc_submit_shared(store, &sent, end_ms);
     if (err == CASCADE_ERR_NOT_DONE)
         return fail_unsent(store, what);
     if (err == CASCADE_ERR_UNAVAILABLE && store->guest == NULL)
-        err = submit_again(store, submission, what, end_ms);
+        err = submit_again(store, &sent, what, end_ms);
     return err;
 }

@@ -32,6 +32,7 @@ struct csc_pipeline_call {
     place place;
     int64_t queued_ms;     /* since when */
     csc_error_kept answer; /* once DONE */
+    bool told;             /* another one tells the engines of it */
     pthread_cond_t cond;
     csc_pipeline_call *next; /* in the queue, in the batch, apart */
 };
@@ -262,10 +263,12 @@ join(joined *j, const csc_pipeline_call *batch)
 {
     size_t starts = 0;
     size_t messages = 0;
+    bool quiet = true;
 
     for (const csc_pipeline_call *c = batch; c != NULL; c = c->next) {
         const cascade_submission *given = c->submission;
 
+        quiet = quiet && given->quiet;
         for (size_t i = 0; i < given->start_count; i++)
             j->starts[starts++] = given->starts[i];
         for (size_t i = 0; i < given->message_count; i++)
@@ -274,6 +277,7 @@ join(joined *j, const csc_pipeline_call *batch)
     j->submission.starts = j->starts;
     j->submission.messages = j->messages;
     j->submission.brief = true;
+    j->submission.quiet = quiet;
 }
 
 static void
@@ -369,6 +373,7 @@ lead(cascade_store *store, csc_pipeline_call *leader)
     for (csc_pipeline_call *c = leader; c != NULL; c = next) {
         next = c->next;
         c->place = end;
+        c->told = end == DONE && c != leader && !leader->submission->quiet;
         c->answer.err = answer.err;
         if (answer.err != CASCADE_OK)
             c->answer = answer;
@@ -421,12 +426,10 @@ fail_late(void)
 
 /* With the mutex. */
 static cascade_err
-go_through(cascade_store *store, csc_pipeline_call *c, int64_t end_ms,
-           bool *told)
+go_through(cascade_store *store, csc_pipeline_call *c, int64_t end_ms)
 {
     csc_pipeline *p = &store->pipeline;
 
-    *told = true;
     if (meets_apart(p, c))
         c->place = APART;
     else
@@ -435,10 +438,8 @@ go_through(cascade_store *store, csc_pipeline_call *c, int64_t end_ms,
         hand_over(p);
     while (c->place == QUEUED)
         wait_in_queue(p, c, end_ms);
-    if (c->place == LEADS) {
-        *told = false;
+    if (c->place == LEADS)
         lead(store, c);
-    }
     while (c->place == TAKEN)
         pthread_cond_wait(&c->cond, &p->mutex);
     if (c->place == LATE)
@@ -446,7 +447,6 @@ go_through(cascade_store *store, csc_pipeline_call *c, int64_t end_ms,
     if (c->place == DONE)
         return c->answer.err == CASCADE_OK ? CASCADE_OK
                                            : csc_error_restore(&c->answer);
-    *told = false;
     if (csc_clock_left_ms(end_ms) <= 0)
         return fail_late(); /* nothing of its batch has taken effect */
     return go_apart(store, c);
@@ -464,8 +464,9 @@ csc_pipeline_submit(cascade_store *store, const cascade_submission *submission,
         csc_lock_init_cond(&c.cond) != CASCADE_OK)
         return csc_move_submit(store, submission);
     pthread_mutex_lock(&store->pipeline.mutex);
-    err = go_through(store, &c, end_ms, told);
+    err = go_through(store, &c, end_ms);
     pthread_mutex_unlock(&store->pipeline.mutex);
+    *told = c.told;
     csc_lock_fini_cond(&c.cond);
     return err;
 }

@@ -6,6 +6,7 @@
  */
 #include "held/room/mailbox.h"
 
+#include "base/data/map.h"
 #include "base/error.h"
 #include "base/uuid.h"
 #include "cascade/cascade.h"
@@ -16,6 +17,7 @@
 #include "held/run/drop.h"
 #include "held/run/run.h"
 #include "held/wakeup.h"
+#include "store/store.h"
 
 void
 csc_mailbox_leave(cascade_engine *engine, csc_run *run)
@@ -38,7 +40,7 @@ void
 csc_mailbox_look_again(cascade_engine *engine)
 {
     engine->mailbox.receive_due = true;
-    csc_mailbox_claim_again(engine);
+    csc_wakeup_house_locked(engine);
 }
 
 void
@@ -64,6 +66,50 @@ csc_mailbox_post(cascade_engine *engine, csc_run *run, bool more)
     run->mail = CSC_MAIL_RECEIVING;
     if (more)
         csc_mailbox_note_more(engine, run);
+}
+
+/* Whether the engine has it in memory, and goes on with it. */
+static bool
+holds_locked(const cascade_engine *engine, const cascade_uuid *id)
+{
+    const csc_run *run = csc_map_get(&engine->runs, id);
+
+    return run != NULL && csc_run_is_held(run) && !csc_run_is_leaving(run) &&
+           engine->incarnation.attached && engine->life == CSC_LIFE_RUNNING;
+}
+
+/* Whether one of the handle's engines does; where `looks`, it is to look for
+ * messages. */
+static bool
+find_holder_locked(cascade_store *store, const cascade_uuid *id, bool looks)
+{
+    bool found = false;
+
+    for (size_t i = 0; i < store->engine_count && !found; i++) {
+        cascade_engine *engine = store->engines[i];
+
+        pthread_mutex_lock(&engine->mutex);
+        found = holds_locked(engine, id);
+        if (found && looks) {
+            csc_mailbox_look_again(engine);
+            csc_wakeup_host_locked(engine);
+        }
+        pthread_mutex_unlock(&engine->mutex);
+    }
+    return found;
+}
+
+bool
+csc_mailbox_are_held(cascade_store *store, const cascade_message_row *messages,
+                     size_t count, bool looks)
+{
+    bool held = true;
+
+    pthread_mutex_lock(&store->mutex);
+    for (size_t i = 0; i < count && held; i++)
+        held = find_holder_locked(store, &messages[i].cascade_id, looks);
+    pthread_mutex_unlock(&store->mutex);
+    return held;
 }
 
 static void

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "cascade/cascade.h"
+#include "cascade/rows.h"
 
 typedef struct csc_run csc_run;
 
@@ -66,5 +67,12 @@ void csc_mailbox_claim_again(cascade_engine *engine);
 
 /* Lets it look for messages again. */
 void csc_mailbox_look_again(cascade_engine *engine);
+
+/* Whether each of the messages is for a cascade that an engine of the handle
+ * has in memory: nobody else can receive it. With `looks` these engines are to
+ * look for messages, as far as all are. Not locked. */
+bool csc_mailbox_are_held(cascade_store *store,
+                          const cascade_message_row *messages, size_t count,
+                          bool looks);
 
 #endif

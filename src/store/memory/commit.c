@@ -813,7 +813,7 @@ csc_memory_commit_submit(void *self, const cascade_submission *submission)
             submission->sent[i] = writing.messages[i].sent;
     }
     pthread_mutex_unlock(&memory->model->mutex);
-    if (err == CASCADE_OK)
+    if (err == CASCADE_OK && !submission->quiet)
         (void)csc_memory_wait_wake(memory); /* it cannot fail */
 out:
     discard(&writing);

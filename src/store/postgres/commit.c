@@ -129,6 +129,7 @@ typedef struct write_state {
     csc_postgres_params params[PARAMS_MAX];
     size_t call_count;
     size_t params_count;
+    bool quiet; /* nobody is told */
     bool notifies;
     bool doubtful;     /* it may have taken effect, whatever it answered */
     bool within;       /* an open transaction: the fence is last */
@@ -917,7 +918,7 @@ submit_and_tell(csc_postgres *store, write_state *state)
     bool alone = enter_submit(store);
     cascade_err err;
 
-    state->notifies = alone && !store->config->pooler;
+    state->notifies = alone && !state->quiet && !store->config->pooler;
     if (state->brief)
         err = csc_postgres_pool_run_until(
             store, try_until(store), CSC_POSTGRES_ONCE, write_batch, state);
@@ -927,7 +928,7 @@ submit_and_tell(csc_postgres *store, write_state *state)
     leave_submit(store);
     if (err == CASCADE_ERR_UNAVAILABLE && store->guest != NULL)
         return csc_postgres_guest_fail(store, err);
-    if (err == CASCADE_OK && !state->notifies &&
+    if (err == CASCADE_OK && !state->notifies && !state->quiet &&
         !csc_postgres_guest_is_within(store))
         (void)csc_postgres_wait_wake_until(store, deadline_ms);
     return err;
@@ -943,7 +944,8 @@ csc_postgres_commit_submit(void *self, const cascade_submission *submission)
     write_state state = {.move = "submit",
                          .messages = submission->messages,
                          .message_count = submission->message_count,
-                         .brief = submission->brief && store->guest == NULL};
+                         .brief = submission->brief && store->guest == NULL,
+                         .quiet = submission->quiet};
     cascade_err err = sort_starts(submission->starts, count, &submit);
 
     state.sent = csc_mem_zalloc(state.message_count + 1, sizeof(*state.sent));

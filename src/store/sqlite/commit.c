@@ -621,7 +621,7 @@ csc_sqlite_commit_submit(void *self, const cascade_submission *submission)
     if (err != CASCADE_OK)
         return err;
     err = csc_sqlite_txn_end(state.conn, submit_all(&state, submission));
-    if (err == CASCADE_OK)
+    if (err == CASCADE_OK && !submission->quiet)
         tell_others(store, &state);
     return err;
 }

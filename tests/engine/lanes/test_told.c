@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cascade/manage.h"
 #include "held/engine_state.h"
 #include "held/wakeup.h"
 #include "support/stores.h"
@@ -49,6 +50,11 @@ typedef struct crossing {
     atomic_int turns;  /* at most so many looks have one replaced */
     atomic_int looks;
     atomic_int ends; /* those of a number below may end */
+    cascade_store *other;
+    atomic_bool leaves;         /* it ends while the next message is sent */
+    atomic_size_t quiet;        /* submits that nobody was told of */
+    atomic_size_t claims;       /* before the last submit */
+    atomic_size_t looked_first; /* looks for messages with no claim since */
 } crossing;
 
 /* ---- What stands in between --------------------------------------------- */
@@ -180,6 +186,32 @@ replace(crossing *c)
     (void)db_start_text(c->store, "lasts", number);
 }
 
+/* Somebody else ends it, and the engine has nothing more to do. */
+static void
+end_it(crossing *c)
+{
+    atomic_store(&c->leaves, false);
+    expect(cascade_terminate(c->other, &c->id, NULL) == CASCADE_OK);
+    expect(stores_until(holds_nothing, c));
+    stay(c);
+}
+
+static void
+note_submit(crossing *c, const cascade_submission *submission)
+{
+    atomic_fetch_add(&c->quiet, submission->quiet);
+    if (is_set(&c->leaves))
+        end_it(c);
+    atomic_store(&c->claims, wrap_store_count(&c->wrap, WRAP_CLAIM));
+}
+
+static void
+note_look(crossing *c)
+{
+    if (atomic_load(&c->claims) == wrap_store_count(&c->wrap, WRAP_CLAIM))
+        atomic_fetch_add(&c->looked_first, 1);
+}
+
 /* A timer fires once the clock was read. */
 static cascade_err
 note_wait(void *context, const wrap_call *call)
@@ -190,8 +222,12 @@ note_wait(void *context, const wrap_call *call)
         atomic_store(&c->waits, true);
     if (call->move == WRAP_NOW)
         atomic_store(&c->waits, false);
-    if (call->move == WRAP_RECEIVE)
+    if (call->move == WRAP_SUBMIT)
+        note_submit(c, call->submission);
+    if (call->move == WRAP_RECEIVE) {
+        note_look(c);
         replace(c);
+    }
     if (call->move == WRAP_COMMIT && is_set(&c->stays)) {
         atomic_store(&c->stays, false);
         stay(c);
@@ -291,6 +327,91 @@ static void
 a_message_is_found_that_came_during_a_parking(test_db *db)
 {
     cross(db, ACROSS);
+}
+
+/* ---- A message to its own engine ---------------------------------------- */
+
+static cascade_err
+hear_in_time(cascade_node *node, void *user)
+{
+    (void)user;
+    return cascade_node_await(node, "news", NEVER_MS, NULL);
+}
+
+static const cascade_engine_options keeping = {.size = sizeof(keeping),
+                                               .worker_count = 2,
+                                               .lease_ms = NEVER_MS,
+                                               .poll_interval_ms = NEVER_MS,
+                                               .park_after_ms = 2 * NEVER_MS};
+
+static bool
+is_listening(void *context)
+{
+    return db_stats(((crossing *)context)->engine).waiting == 1 &&
+           is_waiting(context);
+}
+
+static crossing *
+keep_one(test_db *db)
+{
+    crossing *c = crossing_open(db, NONE, "hears", hear_in_time, &keeping);
+
+    c->other = db_store(db);
+    c->id = db_start(c->store, "hears");
+    assert_true(stores_until(is_listening, c));
+    return c;
+}
+
+static void
+let_go(test_db *db, crossing *c)
+{
+    db_close_store(db, c->other);
+    crossing_free(db, c);
+}
+
+/* Nobody else can receive it, so nobody else is told; and there is no work to
+ * be looked for. */
+static void
+a_message_to_what_is_held_here_is_looked_for_at_once(test_db *db)
+{
+    crossing *c = keep_one(db);
+
+    assert_int_equal(atomic_load(&c->quiet), 0);
+    assert_ok(cascade_signal(c->store, &c->id, "news", NULL, NULL));
+    db_await(c->other, &c->id, CASCADE_COMPLETED);
+    assert_int_equal(atomic_load(&c->quiet), 1);
+    assert_int_equal(atomic_load(&c->looked_first), 1);
+    let_go(db, c);
+}
+
+static bool
+is_received(void *context)
+{
+    crossing *c = context;
+    cascade_explanation *why = NULL;
+    bool left = false;
+
+    expect(cascade_explain(c->other, &c->id, &why) == CASCADE_OK);
+    for (size_t i = 0; i < cascade_explanation_count(why); i++)
+        left = left || cascade_explanation_get(why, i)->reason ==
+                           CASCADE_REASON_MESSAGES;
+    cascade_explanation_free(why);
+    return !left;
+}
+
+/* It was held when it was sent, and is not when it is there. */
+static void
+a_message_is_found_whose_cascade_leaves_meanwhile(test_db *db)
+{
+    crossing *c = keep_one(db);
+
+    atomic_store(&c->leaves, true);
+    assert_fails(CASCADE_ERR_ENDED,
+                 cascade_signal(c->store, &c->id, "news", NULL, NULL));
+    assert_false(is_set(&c->leaves));
+    assert_int_equal(atomic_load(&c->quiet), 1);
+    assert_true(stores_until(is_received, c));
+    let_go(db, c);
 }
 
 /* ---- Room --------------------------------------------------------------- */
@@ -517,6 +638,10 @@ main(int argc, char **argv)
          a_message_is_found_that_was_shown_before_a_parking, STORES_ALL},
         {"a_message_is_found_that_came_during_a_parking",
          a_message_is_found_that_came_during_a_parking, STORES_ALL},
+        {"a_message_to_what_is_held_here_is_looked_for_at_once",
+         a_message_to_what_is_held_here_is_looked_for_at_once, STORES_ALL},
+        {"a_message_is_found_whose_cascade_leaves_meanwhile",
+         a_message_is_found_whose_cascade_leaves_meanwhile, STORES_ALL},
         {"a_sleeper_is_claimed_when_there_is_room_again",
          a_sleeper_is_claimed_when_there_is_room_again, STORES_ALL},
         {"a_sleeper_is_claimed_behind_a_start_that_was_none",
