@@ -7,10 +7,16 @@
 -- name: list
 --
 -- A page of cascades, of those that a query asks for: conditions that it does
--- not have are left out, so that PostgreSQL plans for what is asked.
+-- not have are left out, so that PostgreSQL plans for what is asked. That a
+-- status is not COMPLETED is said once more where it is so: the index of the
+-- others is taken for that alone.
 --
--- $1 id, $2 user, $3 status, $4 behind that one, $5 queue, $6 updated before,
--- $7 node, $8 at most
+-- Index: cascades_pkey, cascades_user_id_status_idx, cascades_status_idx,
+-- cascade_runs_pkey, cascade_erasures_pkey,
+-- node_executions_cascade_function_unique.
+--
+-- $1 id, $2 user, $3 status, $4 behind that one, $5 updated before, $6 node, $7
+-- at most
 SELECT c.id, c.status::text, c.fn_id, c.user_id::text,
   c.created_at, c.updated_at, r.cascade_id, r.queue, r.priority,
   r.wake_at, r.engine_id, r.claim_no, r.takeovers, r.trial, r.needs
@@ -24,20 +30,92 @@ WHERE (SELECT true FROM public.cascade_erasures AS x
   AND c.user_id = $2::text
   -- if status
   AND c.status = $3::text::public.cascade_status
+  -- if unfinished
+  AND c.status <> 'COMPLETED'
   -- if after
   AND c.id > $4::uuid
-  -- if run_after
-  AND r.cascade_id > $4::uuid
-  -- if queue
-  AND r.queue = $5::text
+  -- if before
+  AND c.updated_at < $5::timestamp
+  -- if node
+  AND EXISTS (SELECT 1 FROM public.node_executions AS n
+    WHERE n.cascade_id = c.id AND n.node_name = $6::text)
+  -- end
+ORDER BY c.id
+LIMIT $7::int8;
+
+-- name: list_queue
+--
+-- The same of a queue, from its runs: those are fewer. From and to that queue,
+-- in the order of queues: only its own index has that. With r.queue = $5 the
+-- planner may go through all runs by their ids instead, to find those of the
+-- queue.
+--
+-- Index: cascade_runs_queue_idx, cascades_pkey, cascade_erasures_pkey,
+-- node_executions_cascade_function_unique.
+--
+-- $1 id, $2 user, $3 status, $4 behind that one, $5 queue, $6 updated before,
+-- $7 node, $8 at most
+SELECT c.id, c.status::text, c.fn_id, c.user_id::text,
+  c.created_at, c.updated_at, r.cascade_id, r.queue, r.priority,
+  r.wake_at, r.engine_id, r.claim_no, r.takeovers, r.trial, r.needs
+FROM public.cascade_runs AS r
+JOIN public.cascades AS c ON c.id = ANY (ARRAY[r.cascade_id])
+WHERE (r.queue, r.cascade_id) > ($5::text, $4::uuid)
+  AND r.queue <= $5::text
+  AND (SELECT true FROM public.cascade_erasures AS x
+    WHERE x.cascade_id = c.id) IS NULL
+  -- if id
+  AND r.cascade_id = $1::uuid
+  -- if user
+  AND c.user_id = $2::text
+  -- if status
+  AND c.status = $3::text::public.cascade_status
   -- if before
   AND c.updated_at < $6::timestamp
   -- if node
   AND EXISTS (SELECT 1 FROM public.node_executions AS n
     WHERE n.cascade_id = c.id AND n.node_name = $7::text)
   -- end
-ORDER BY c.id
+ORDER BY r.queue, r.cascade_id
 LIMIT $8::int8;
+
+-- name: list_user
+--
+-- The same of a user in all statuses. The index has the status before the id:
+-- what each status has of a page is looked up, and the page is the first of
+-- these. Whatever statuses there are, each is one of the labels.
+--
+-- Index: cascades_user_id_status_idx, cascade_runs_pkey,
+-- cascade_erasures_pkey, node_executions_cascade_function_unique.
+--
+-- $1 user, $2 behind that one, $3 updated before, $4 node, $5 at most
+SELECT c.id, c.status::text, c.fn_id, c.user_id::text,
+  c.created_at, c.updated_at, r.cascade_id, r.queue, r.priority,
+  r.wake_at, r.engine_id, r.claim_no, r.takeovers, r.trial, r.needs
+FROM (
+  SELECT l.*
+  FROM unnest(enum_range(NULL::public.cascade_status)) AS s (status)
+  CROSS JOIN LATERAL (
+    SELECT *
+    FROM public.cascades AS u
+    WHERE u.user_id = $1::text
+      AND u.status = s.status
+      AND (SELECT true FROM public.cascade_erasures AS x
+        WHERE x.cascade_id = u.id) IS NULL
+      -- if after
+      AND u.id > $2::uuid
+      -- if before
+      AND u.updated_at < $3::timestamp
+      -- if node
+      AND EXISTS (SELECT 1 FROM public.node_executions AS n
+        WHERE n.cascade_id = u.id AND n.node_name = $4::text)
+      -- end
+    ORDER BY u.id
+    LIMIT $5::int8) AS l
+  ORDER BY l.id
+  LIMIT $5::int8) AS c
+LEFT JOIN public.cascade_runs AS r ON r.cascade_id = c.id
+ORDER BY c.id;
 
 -- name: scan_executions
 -- form: scan_children = children

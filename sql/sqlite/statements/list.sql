@@ -8,6 +8,9 @@
 -- ?1 id, ?2 behind that one, ?3 user, ?4 status, ?5 node, ?6 queue, ?7 limit
 
 -- name: list
+--
+-- That a status is not COMPLETED is said once more where it is so: the index of
+-- the others is taken for that alone.
 SELECT c.id, c.status, c.fn_id, c.user_id, c.created_at, c.updated_at,
   r.cascade_id, r.queue, r.priority, r.wake_at, r.engine_id,
   r.claim_no, r.takeovers, r.trial, r.needs
@@ -28,6 +31,8 @@ WHERE true
   AND EXISTS (
     SELECT 1 FROM main.node_executions AS n
     WHERE n.cascade_id = c.id AND n.node_name = ?5)
+  -- if unfinished
+  AND c.status <> 'COMPLETED'
   -- end
   AND NOT EXISTS (
     SELECT 1 FROM main.cascade_erasures AS x

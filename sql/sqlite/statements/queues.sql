@@ -25,7 +25,8 @@ WHERE queue = ?1;
 -- verb: list the queues
 --
 -- All queues. The free runs in the order of their index, where nothing has to
--- be sorted; those that are owned are few.
+-- be sorted; those that are owned are few. With the plus their queues are not
+-- read from an index, which has all runs.
 --
 -- ?1 now
 SELECT u.queue, q.paused_at, ifnull(q.about, '{}'),
@@ -44,7 +45,7 @@ FROM (
   SELECT queue, count(*), 0, 0, 0, NULL
   FROM main.cascade_runs
   WHERE engine_id IS NOT NULL
-  GROUP BY queue
+  GROUP BY +queue
   UNION ALL
   SELECT queue, 0, 0, 0, 0, NULL
   FROM main.cascade_queues) AS u

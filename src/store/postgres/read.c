@@ -14,7 +14,9 @@
  *
  * A list is one statement. Its conditions are constant pieces put together, so
  * that the planner sees only those that are asked for. What is in a queue is
- * looked for from the runs, which are fewer than the cascades.
+ * looked for from the runs, which are fewer than the cascades; what a user has,
+ * status by status, as its index does. What is asked for besides (a node, a
+ * time) is looked at in the rows that these lead to.
  */
 #include "store/postgres/internal.h"
 
@@ -303,14 +305,13 @@ pass_limit(const list_state *state)
     return state->faults > 0 && left < LIST_PASS_MIN ? LIST_PASS_MIN : left;
 }
 
-/* The parameters of one query. Returns the parts of LIST that they are for. */
+/* The parameters of one query, in the order of its parts. Returns these. */
 static unsigned
 add_list(const list_state *state, csc_postgres_params *params)
 {
     const cascade_query *query = state->query;
     unsigned parts = 0;
 
-    csc_postgres_params_init(params);
     if (query->id != NULL) {
         csc_postgres_params_uuid(params, query->id);
         parts |= CSC_POSTGRES_LIST_IF_ID;
@@ -322,27 +323,103 @@ add_list(const list_state *state, csc_postgres_params *params)
     if (query->status != 0) {
         csc_postgres_params_text(params, csc_status_word(query->status));
         parts |= CSC_POSTGRES_LIST_IF_STATUS;
+        if (query->status != CASCADE_COMPLETED)
+            parts |= CSC_POSTGRES_LIST_IF_UNFINISHED;
     }
     if (state->after != NULL) {
         csc_postgres_params_uuid(params, state->after);
         parts |= CSC_POSTGRES_LIST_IF_AFTER;
-        if (query->queue != NULL)
-            parts |= CSC_POSTGRES_LIST_IF_RUN_AFTER;
     }
-    if (query->queue != NULL) {
-        csc_postgres_params_text(params, query->queue);
-        parts |= CSC_POSTGRES_LIST_IF_QUEUE;
+    return parts;
+}
+
+/* The same for LIST_QUEUE: all ids are above the nil one. */
+static unsigned
+add_list_queue(const list_state *state, csc_postgres_params *params)
+{
+    static const cascade_uuid nil = {{0}};
+    const cascade_query *query = state->query;
+    unsigned parts = 0;
+
+    if (query->id != NULL) {
+        csc_postgres_params_uuid(params, query->id);
+        parts |= CSC_POSTGRES_LIST_QUEUE_IF_ID;
     }
+    if (query->user_id != NULL) {
+        csc_postgres_params_text(params, query->user_id);
+        parts |= CSC_POSTGRES_LIST_QUEUE_IF_USER;
+    }
+    if (query->status != 0) {
+        csc_postgres_params_text(params, csc_status_word(query->status));
+        parts |= CSC_POSTGRES_LIST_QUEUE_IF_STATUS;
+    }
+    csc_postgres_params_uuid(params,
+                             state->after != NULL ? state->after : &nil);
+    csc_postgres_params_text(params, query->queue);
+    return parts;
+}
+
+/* The same for LIST_USER. */
+static unsigned
+add_list_user(const list_state *state, csc_postgres_params *params)
+{
+    csc_postgres_params_text(params, state->query->user_id);
+    if (state->after == NULL)
+        return 0;
+    csc_postgres_params_uuid(params, state->after);
+    return CSC_POSTGRES_LIST_USER_IF_AFTER;
+}
+
+/* A statement, with its parts for what all of them end with. */
+typedef struct list_kind {
+    csc_postgres_statement id;
+    unsigned (*add)(const list_state *state, csc_postgres_params *params);
+    unsigned before;
+    unsigned node;
+} list_kind;
+
+static const list_kind list_any = {CSC_POSTGRES_LIST, add_list,
+                                   CSC_POSTGRES_LIST_IF_BEFORE,
+                                   CSC_POSTGRES_LIST_IF_NODE};
+static const list_kind list_queue = {CSC_POSTGRES_LIST_QUEUE, add_list_queue,
+                                     CSC_POSTGRES_LIST_QUEUE_IF_BEFORE,
+                                     CSC_POSTGRES_LIST_QUEUE_IF_NODE};
+static const list_kind list_user = {CSC_POSTGRES_LIST_USER, add_list_user,
+                                    CSC_POSTGRES_LIST_USER_IF_BEFORE,
+                                    CSC_POSTGRES_LIST_USER_IF_NODE};
+
+static const list_kind *
+kind_of(const cascade_query *query)
+{
+    if (query->queue != NULL)
+        return &list_queue;
+    return query->user_id != NULL && query->status == 0 && query->id == NULL
+               ? &list_user
+               : &list_any;
+}
+
+/* To be freed; NULL when out of memory. */
+static char *
+build_list(const csc_postgres *store, const list_state *state,
+           csc_postgres_params *params)
+{
+    const cascade_query *query = state->query;
+    const list_kind *kind = kind_of(query);
+    unsigned parts = 0;
+
+    csc_postgres_params_init(params);
+    parts = kind->add(state, params);
     if (query->updated_before_ms != 0) {
         csc_postgres_params_bound(params, query->updated_before_ms);
-        parts |= CSC_POSTGRES_LIST_IF_BEFORE;
+        parts |= kind->before;
     }
     if (query->node != NULL) {
         csc_postgres_params_text(params, query->node);
-        parts |= CSC_POSTGRES_LIST_IF_NODE;
+        parts |= kind->node;
     }
     csc_postgres_params_i64(params, (int64_t)pass_limit(state));
-    return parts;
+    return csc_statement_build(&csc_postgres_statements[kind->id], parts,
+                               store->schema, store->channel);
 }
 
 static cascade_err
@@ -355,9 +432,7 @@ read_list(csc_postgres_conn *conn, void *context)
 
     PQclear(state->result);
     state->result = NULL;
-    sql = csc_statement_build(&csc_postgres_statements[CSC_POSTGRES_LIST],
-                              add_list(state, &params), conn->store->schema,
-                              conn->store->channel);
+    sql = build_list(conn->store, state, &params);
     err = sql == NULL ? csc_fail_memory()
                       : csc_postgres_conn_query(conn, "list", sql, &params,
                                                 &state->result);

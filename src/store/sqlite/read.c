@@ -335,6 +335,9 @@ list_parts(const listing *l)
         parts |= CSC_SQLITE_LIST_IF_USER;
     if (query->status != 0)
         parts |= CSC_SQLITE_LIST_IF_STATUS;
+    if (query->status != 0 && query->status != CASCADE_COMPLETED &&
+        query->queue == NULL)
+        parts |= CSC_SQLITE_LIST_IF_UNFINISHED;
     if (query->node != NULL)
         parts |= CSC_SQLITE_LIST_IF_NODE;
     return parts;

@@ -182,6 +182,136 @@ vacuum_whole(pg_test *test)
     fail_msg("pages stay invisible to others");
 }
 
+/* ---- Lists --------------------------------------------------------------- */
+
+#define LISTED 100000
+
+/* Cascades 1 to LISTED, of one user but for a few, and the last ones RUNNING,
+ * with runs of two queues. None is in ERROR. */
+static void
+fill_lists(pg_test *test)
+{
+    pg_sql(test,
+           "INSERT INTO cascades (id, status, user_id, updated_at)"
+           " SELECT ('00000000-0000-7000-8000-'||lpad(i::text,12,'0'))::uuid,"
+           "  CASE WHEN i > %d THEN 'RUNNING' ELSE 'COMPLETED' END"
+           "   ::cascade_status,"
+           "  CASE WHEN i %% 10007 = 0 THEN 'few' ELSE 'many' END, '2020-01-01'"
+           " FROM generate_series(1, %d) AS i",
+           LISTED / 10 * 9, LISTED);
+    pg_sql(test, "INSERT INTO cascade_runs SELECT id,"
+                 "  CASE WHEN id::text LIKE '%%500' THEN 'small' ELSE 'large'"
+                 "   END, 5, 0, NULL, 0, 0, NULL"
+                 " FROM cascades WHERE status = 'RUNNING'");
+}
+
+static cascade_err
+count_any(void *context, const cascade_row *row, const cascade_run_row *run)
+{
+    (void)row;
+    (void)run;
+    ++*(size_t *)context;
+    return CASCADE_OK;
+}
+
+/* What is asked for, and how many there are within the limit. */
+typedef struct listed {
+    cascade_query query;
+    size_t count;
+} listed;
+
+#define LISTS 10
+
+static void
+make_lists(listed lists[LISTS], const cascade_uuid *after)
+{
+    const listed all[LISTS] = {
+        {{.user_id = "few"}, 9},
+        {{.user_id = "few", .after = after}, 5},
+        {{.user_id = "many"}, 10},
+        {{.user_id = "many", .status = CASCADE_ERROR}, 0},
+        {{.user_id = "many", .status = CASCADE_COMPLETED, .after = after}, 10},
+        {{.user_id = "nobody"}, 0},
+        {{.status = CASCADE_ERROR}, 0},
+        {{.status = CASCADE_RUNNING}, 10},
+        {{.queue = "small"}, 10},
+        {{.queue = "empty"}, 0},
+    };
+
+    memcpy(lists, all, sizeof(all));
+}
+
+static int64_t
+count_looked_at(pg_test *test, cascade_store **store)
+{
+    int64_t cascades = pg_index_sum(test, store, "idx_tup_read", "cascades");
+
+    return cascades +
+           pg_index_sum(test, store, "idx_tup_read", "cascade_runs") +
+           pg_number(test, "SELECT sum(seq_tup_read) FROM pg_stat_user_tables"
+                           " WHERE relid IN ('cascades'::regclass,"
+                           "  'cascade_runs'::regclass)");
+}
+
+/* Each list by a handle of its own: what it reads is told when that is closed.
+ */
+static void
+expect_few_reads(pg_test *test, const listed *list)
+{
+    cascade_store *store = NULL;
+    int64_t before = count_looked_at(test, &store);
+    cascade_query query = list->query;
+    size_t count = 0;
+
+    query.limit = 10;
+    assert_ok(store->driver->list(store->self, &query, count_any, &count));
+    assert_int_equal(list->count, count);
+    assert_in_range(count_looked_at(test, &store) - before, 0, 60);
+}
+
+/* S14: whatever is asked for, a page reads what it gives, however many others
+ * there are; while the planner knows nothing of the tables, and when it does. */
+static void
+lists_are_look_ups(void **state)
+{
+    pg_test *test = *state;
+    cascade_uuid after = parse("00000000-0000-7000-8000-000000045000");
+    listed lists[LISTS];
+
+    make_lists(lists, &after);
+    fill_lists(test);
+    for (size_t i = 0; i < LISTS; i++)
+        expect_few_reads(test, &lists[i]);
+    vacuum_whole(test);
+    pg_sql(test, "VACUUM ANALYZE cascade_runs");
+    for (size_t i = 0; i < LISTS; i++)
+        expect_few_reads(test, &lists[i]);
+}
+
+/* HOT: the indexes of lists have no column that a step changes. */
+static void
+a_step_changes_no_index_of_cascades(void **state)
+{
+    pg_test *test = *state;
+
+    make_ended(test, 1);
+    pg_sql(test, "UPDATE cascades SET status = 'RUNNING'");
+    for (int i = 1; i <= 20; i++)
+        pg_sql(test,
+               "UPDATE cascades SET status = 'RUNNING', fn_id = %d,"
+               " updated_at = updated_at + '1s'",
+               i);
+    (void)pg_number(test, "SELECT 1 FROM pg_stat_force_next_flush()");
+    assert_int_equal(
+        20, pg_number(test, "SELECT n_tup_hot_upd FROM pg_stat_user_tables"
+                            " WHERE relid = 'cascades'::regclass"));
+    assert_int_equal(21,
+                     pg_number(test, "SELECT n_tup_upd FROM pg_stat_user_tables"
+                                     " WHERE relid = 'cascades'::regclass"));
+}
+
+/* ---- Counts and repairs -------------------------------------------------- */
+
 /* Counts read indexes, which have all that is counted; of the table the pages
  * that were written a moment ago. */
 static void
@@ -507,6 +637,8 @@ main(int argc, char **argv)
     static const struct CMUnitTest tests[] = {
         PG_TEST(a_page_reads_what_it_gives),
         PG_TEST(a_queue_is_listed_from_its_runs),
+        PG_TEST(lists_are_look_ups),
+        PG_TEST(a_step_changes_no_index_of_cascades),
         PG_TEST(totals_read_indexes),
         PG_TEST(mending_reads_what_it_changes),
         PG_TEST(a_claim_looks_at_no_run_of_a_paused_queue),

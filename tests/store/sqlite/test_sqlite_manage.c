@@ -538,6 +538,54 @@ a_list_of_a_queue_does_not_walk_what_has_ended(void **state)
     assert_ok(cascade_store_close(store));
 }
 
+/* S14: whatever is asked for, a page costs what it gives: of a user with few, a
+ * status that nobody has, a queue without runs among those of others. */
+static void
+lists_are_look_ups(void **state)
+{
+    static const struct {
+        cascade_query query;
+        size_t count;
+    } lists[] = {
+        {{.user_id = "few"}, 5},
+        {{.user_id = "user", .status = CASCADE_ERROR}, 0},
+        {{.user_id = "nobody"}, 0},
+        {{.status = CASCADE_ERROR}, 1},
+        {{.status = CASCADE_RUNNING}, 10},
+        {{.queue = "small"}, 1},
+        {{.queue = "empty"}, 0},
+    };
+    sqlite_fixture *it = *state;
+    cascade_store *store = fixture_store(it);
+
+    insert_cascades(it, MANY, "COMPLETED", "2026-01-01 00:00:00");
+    fixture_sql(it, "UPDATE cascades SET status = 'RUNNING'"
+                    " WHERE id IN (SELECT id FROM cascades"
+                    "  ORDER BY id DESC LIMIT 1000);"
+                    "UPDATE cascades SET user_id = 'few', status = 'ERROR'"
+                    " WHERE id = (SELECT max(id) FROM cascades);"
+                    "UPDATE cascades SET user_id = 'few'"
+                    " WHERE id IN (SELECT id FROM cascades LIMIT 4);"
+                    "INSERT INTO cascade_runs (cascade_id, queue, priority,"
+                    "  wake_at, claim_no, takeovers)"
+                    " SELECT id, CASE user_id WHEN 'few' THEN 'small'"
+                    "   ELSE 'large' END, 0, 1, 0, 0 FROM cascades"
+                    " WHERE status <> 'COMPLETED'");
+    for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+        cascade_query query = lists[i].query;
+        bill paid = {.steps = 0};
+
+        query.limit = 10;
+        (void)list(store, &query);
+        open_bill(store, &paid);
+        assert_int_equal(list(store, &query), lists[i].count);
+        open_bill(store, NULL);
+        assert_int_equal(paid.scans, 0);
+        assert_in_range(paid.steps, 1, 1000);
+    }
+    assert_ok(cascade_store_close(store));
+}
+
 typedef struct queue_sum {
     size_t count;
     int64_t owned;
@@ -832,6 +880,7 @@ main(int argc, char **argv)
         ONE(rows_that_make_no_sense_are_named),
         ONE(a_page_costs_the_same_wherever_it_begins),
         ONE(a_list_of_a_queue_does_not_walk_what_has_ended),
+        ONE(lists_are_look_ups),
         ONE(counting_walks_an_index),
         ONE(a_pause_after_the_look_is_seen),
         ONE(a_pause_binds_another_process),
