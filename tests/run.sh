@@ -35,7 +35,7 @@ done
 
 # What valgrind runs: the parts that all else stands on, and little that waits.
 # It runs one thread at a time, so races are not for it.
-core="base_error base_mem base_map base_uuid base_clock base_json_gate
+core="base_error base_fiber base_mem base_map base_uuid base_clock base_json_gate
     base_json_tree base_json_read base_json_plain base_json_hostile engine_state
     engine_build engine_refuse store_handle store_memory_parts store_sqlite_file
     api_arguments api_bad_input"

@@ -131,6 +131,17 @@ csc_error_restore(const csc_error_kept *kept)
     return csc_fail(kept->err, "%s", kept->text);
 }
 
+void
+csc_error_exchange(csc_error_kept *kept)
+{
+    csc_error_kept before;
+
+    csc_error_keep(&before, last.err);
+    last.err = kept->err;
+    memcpy(last.text, kept->text, sizeof(last.text));
+    *kept = before;
+}
+
 cascade_err
 csc_error_in_doubt(cascade_err err, const char *what)
 {

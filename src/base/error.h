@@ -47,6 +47,8 @@ void csc_error_keep(csc_error_kept *kept, cascade_err err);
 
 /* Makes it the thread's again; returns it. */
 cascade_err csc_error_restore(const csc_error_kept *kept);
+/* Makes it the thread's, and keeps what the thread had before. */
+void csc_error_exchange(csc_error_kept *kept);
 /* What to say of an error where a try before it had no answer: that nobody
  * knows, but for errors that tell that nothing is there. */
 cascade_err csc_error_in_doubt(cascade_err err, const char *what);
