@@ -128,6 +128,26 @@
  *   Where the host's thread runs the nodes (LOOP, INLINE) the next attempt
  *   begins only after the return; with INLINE nobody looks at the clock before,
  *   but a heartbeat, and the late return is refused then.
+ *
+ * FIBERS
+ *   With the engine's option `fibers` the function of a node runs on a stack of
+ *   its own, in a worker that it does not leave. While a step, or a
+ *   compensation, waits for its commit, the worker goes on with other
+ *   functions: so a few carry up to fiber_max of them. What is recorded, and
+ *   what happens after a crash, is the same as without.
+ *   To a function it means that others run in its thread between its call of
+ *   cascade_node_step() and the return of that. Over such a call it holds no
+ *   lock, and keeps nothing in thread-local variables, nor pointers to any.
+ *   What goes with it: cascade_errmsg(), errno, the signal mask, the exceptions
+ *   that it handles. No jump leaves it, and it does not end its thread.
+ *   A function that computes or blocks for long holds up the others of its
+ *   worker. So such a node is registered with `thread`: it has its worker for
+ *   itself while one is free. One that takes longer than 5 ms between two such
+ *   calls, one time in 16 or more, is treated so from then on. So are nodes
+ *   that are `transactional`, nodes in C++ where the library finds no runtime
+ *   of C++ in the process, and those beyond fiber_max.
+ *   While a function could go on and waits for its worker, attempt_timeout_ms
+ *   and heartbeat_timeout_ms stand still.
  */
 #ifndef CASCADE_CASCADE_H
 #define CASCADE_CASCADE_H
@@ -763,6 +783,11 @@ typedef struct cascade_engine_options {
                                  Beyond half of it no more are taken in; one
                                  that takes so much itself is held beside the
                                  others, if it is the only one */
+    int fibers;            /* THREADS, without suspend_steps: 1: see FIBERS at
+                              the head; 0, -1: each node has its worker */
+    unsigned fiber_max;    /* nodes on fibers at once; 0: 1,000; at most 30,000.
+                              Each takes two of vm.max_map_count. What begins
+                              beyond it has its worker */
 } cascade_engine_options;
 
 /* Makes an engine on `store`; nothing runs yet. Register the nodes, then start
@@ -822,6 +847,7 @@ typedef struct cascade_node_options {
                      UTF-8 without control characters. Executions of it that
                      were adopted run; it is started or spawned only where it is
                      a name of ours as well */
+    bool thread;  /* never on a fiber; so is what is `transactional` */
 } cascade_node_options;
 
 /* Registers `fn` under `name`, before cascade_engine_start() or the first poll.
@@ -903,8 +929,7 @@ CASCADE_API cascade_err cascade_engine_close(cascade_engine *engine);
 typedef struct cascade_engine_stats {
     size_t size;         /* in: sizeof(cascade_engine_stats) */
     uint64_t held;       /* cascades in memory now */
-    uint64_t ready;      /* executions that could run now, or as soon as a
-                            transaction of theirs may begin */
+    uint64_t ready;      /* could run now, or once a transaction may begin */
     uint64_t running;    /* executions in a function now */
     uint64_t waiting;    /* cascades in memory with something due later */
     uint64_t parked;     /* cascades given up to wait, since the start */
@@ -923,6 +948,7 @@ typedef struct cascade_engine_stats {
     uint64_t overdue;       /* of `running`: functions beyond their time now */
     uint64_t transactions;  /* of nodes, committed since the start */
     uint64_t held_bytes;    /* what `held` take, and those being read */
+    uint64_t fibers;        /* of `running`: on fibers now */
 } cascade_engine_stats;
 
 /* Copies the figures as of now. */

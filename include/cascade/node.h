@@ -169,7 +169,9 @@ typedef struct cascade_step_options {
  * occurrence. The caller frees `*result` with cJSON_Delete(); it is NULL when
  * the step gave none; `result` may be NULL. Returns when the step is durable:
  * with threads to the caller, in the other modes and with `suspend_steps` by
- * entering the node again. CASCADE_SUSPENDED: return it from the node.
+ * entering the node again. With `fibers` other nodes run in the thread until
+ * then: hold no lock (FIBERS in cascade.h). CASCADE_SUSPENDED: return it from
+ * the node.
  * CASCADE_ERR_FENCED (another engine has taken over, or the cascade has ended),
  * _REFUSED and _STOPPED: the step is not recorded; return it.
  * CASCADE_ERR_MISUSE inside a step. */

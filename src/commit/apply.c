@@ -27,6 +27,7 @@
 #include "held/room/reload.h"
 #include "held/room/room.h"
 #include "held/run/advance.h"
+#include "held/run/carrier.h"
 #include "held/run/drop.h"
 #include "held/run/op_queue.h"
 #include "held/run/run.h"
@@ -113,10 +114,9 @@ note_received(cascade_engine *engine, csc_run *run, const csc_post *posts)
         csc_mailbox_again(engine, run);
 }
 
-/* Those who wait for these posts go on with what is recorded now. They are
- * woken once the lock is let go: each would run into it otherwise. */
+/* Those who wait for these posts go on with what is recorded now. */
 static void
-release_waiters(csc_run *run, csc_post *posts, csc_waiter **woken)
+release_waiters(csc_run *run, csc_post *posts, csc_told *told)
 {
     for (csc_post *p = posts; p != NULL; p = p->next) {
         const csc_exec *node = NULL;
@@ -129,20 +129,8 @@ release_waiters(csc_run *run, csc_post *posts, csc_waiter **woken)
         node = csc_view_find(&run->state, p->function_id);
         if (node != NULL)
             p->waiter->step = csc_view_part(&run->state, node, &part);
-        p->waiter->next = *woken;
-        *woken = p->waiter;
+        csc_carrier_release(p->waiter, told);
         p->waiter = NULL;
-    }
-}
-
-static void
-wake_waiters(csc_waiter *woken)
-{
-    while (woken != NULL) {
-        csc_waiter *next = woken->next;
-
-        (void)sem_post(&woken->woken);
-        woken = next;
     }
 }
 
@@ -234,7 +222,7 @@ goes_on_with_reset(cascade_engine *engine, csc_run *run)
 }
 
 static void
-apply_run(csc_lane *lane, csc_item *item, csc_waiter **woken)
+apply_run(csc_lane *lane, csc_item *item, csc_told *told)
 {
     cascade_engine *engine = lane->engine;
     csc_run *run = item->run;
@@ -254,7 +242,7 @@ apply_run(csc_lane *lane, csc_item *item, csc_waiter **woken)
     if (!csc_run_is_gone(run) && err == CASCADE_OK)
         err = reenter(run, item->posts);
     if (err == CASCADE_OK)
-        release_waiters(run, item->posts, woken);
+        release_waiters(run, item->posts, told);
     csc_run_free_posts(item->posts, CASCADE_ERR_FENCED);
     if (change->run_action == CASCADE_RUN_RESET ||
         change->run_action == CASCADE_RUN_REVIVE)
@@ -407,7 +395,7 @@ csc_apply_batch(csc_lane *lane)
     cascade_engine *engine = lane->engine;
     size_t from = lane->from;
     size_t count = lane->slice;
-    csc_waiter *woken = NULL;
+    csc_told told = {.count = 0};
     bool left = false;
 
     csc_pace_set(lane);
@@ -428,7 +416,7 @@ csc_apply_batch(csc_lane *lane)
             lane->existed[item->first])
             csc_erasure_due_soon_locked(engine);
         if (item->run != NULL)
-            apply_run(lane, item, &woken);
+            apply_run(lane, item, &told);
         else
             apply_start(lane, item);
     }
@@ -438,7 +426,7 @@ csc_apply_batch(csc_lane *lane)
     if (left)
         tell_house(engine);
     pthread_mutex_unlock(&engine->mutex);
-    wake_waiters(woken);
+    csc_carrier_tell(&told);
     tell_watchers(lane, from, count);
     if (left)
         (void)csc_move_wake(engine->store);

@@ -316,7 +316,7 @@ drop_locked(cascade_engine *engine)
 {
     csc_drop_all(engine, CASCADE_ERR_STOPPED);
     engine->life = CSC_LIFE_STOPPED;
-    pthread_cond_broadcast(&engine->ready.work_cond);
+    csc_ready_queue_call_all(engine);
 }
 
 /* Ends lanes and housekeeper, drops what there is and detaches: what a stop
@@ -520,6 +520,7 @@ cascade_engine_get_stats(cascade_engine *engine, cascade_engine_stats *stats)
     now.running = engine->calls.running;
     now.overdue = engine->calls.overdue;
     now.waiting = engine->timers.count;
+    now.fibers = engine->ready.carriers.fibers;
     now.hydrate_ms = (engine->claims->hydrate_ns + CSC_MS_NS / 2) / CSC_MS_NS;
     pthread_mutex_unlock(&engine->mutex);
     now.size = stats->size;

@@ -119,7 +119,7 @@ note_renewed_locked(cascade_engine *engine, int64_t sent_ns)
     }
     if (engine->ready.count == 0)
         return;
-    pthread_cond_broadcast(&engine->ready.work_cond);
+    csc_ready_queue_call_all(engine);
     csc_wakeup_host_locked(engine);
 }
 

@@ -71,6 +71,10 @@ apply_defaults(cascade_engine_options *o)
         o->transaction_count = 4;
     if (o->poison_limit == 0)
         o->poison_limit = 5;
+    if (o->fiber_max == 0)
+        o->fiber_max = 1000;
+    if (o->mode != CASCADE_MODE_THREADS || o->suspend_steps)
+        o->fibers = 0;
     default_size(&o->worker_stack_size, (size_t)256 * 1024);
     default_size(&o->capacity, 20000);
     default_size(&o->batch_bytes_max, (size_t)4 * 1024 * 1024);
@@ -126,6 +130,8 @@ check_options(const cascade_engine_options *o)
         {"lane_count", o->lane_count, 1, CSC_LANES_MAX},
         {"transaction_count", o->transaction_count, 1, CSC_NATIVES_MAX},
         {"poison_limit", o->poison_limit, -1, 1000000},
+        {"fibers", o->fibers, -1, 1},
+        {"fiber_max", o->fiber_max, 1, CSC_FIBERS_MAX},
         {"worker_stack_size", (int64_t)o->worker_stack_size, INT64_C(64) * 1024,
          INT64_C(1) << 30},
         {"capacity", (int64_t)o->capacity, 1, INT64_C(100000000)},
@@ -220,6 +226,15 @@ free_spares(cascade_engine *engine)
     }
 }
 
+static void
+free_workers(cascade_engine *engine)
+{
+    for (size_t i = 0;
+         engine->workers->list != NULL && i < engine->options.worker_count; i++)
+        csc_worker_fini(&engine->workers->list[i]);
+    csc_mem_free(engine->workers->list);
+}
+
 void
 csc_open_free(cascade_engine *engine)
 {
@@ -235,7 +250,7 @@ csc_open_free(cascade_engine *engine)
     csc_mem_free(engine->queues_paused);
     csc_mem_free(engine->claims->queues_told);
     csc_mem_free(engine->location);
-    csc_mem_free(engine->workers->list);
+    free_workers(engine);
     csc_mem_free(engine->timers.heap);
     free_spares(engine);
     csc_map_fini(&engine->runs);
@@ -384,6 +399,8 @@ create_engine(cascade_store *store, const cascade_engine_options *options,
         csc_open_free(engine);
         return err;
     }
+    engine->workers->looper.engine = engine;
+    engine->workers->looper.own.worker = &engine->workers->looper;
     csc_retention_init(engine);
     csc_reload_init(engine);
     *out = engine;

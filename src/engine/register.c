@@ -11,6 +11,7 @@
 
 #include "base/check.h"
 #include "base/error.h"
+#include "base/fiber.h"
 #include "base/mem.h"
 #include "base/origin.h"
 #include "cascade/exception.h"
@@ -213,6 +214,8 @@ cascade_engine_register_guarded(cascade_engine *engine, const char *name,
         return err;
     node.final_failure = known.final_failure;
     node.destroy = known.destroy;
+    node.thread = known.thread || known.transactional ||
+                  (guard != NULL && !csc_fiber_has_exceptions());
     return add_node(engine, &node, name, known.instead);
 }
 

@@ -29,7 +29,9 @@
 #include "held/engine_state.h"
 #include "held/lane/lane_queue.h"
 #include "held/lane/txn_slot.h"
+#include "held/node_def.h"
 #include "held/room/backlog.h"
+#include "held/run/carrier.h"
 #include "held/run/ready_queue.h"
 #include "held/run/time_limit.h"
 #include "held/wakeup.h"
@@ -38,10 +40,6 @@
 
 #define RETRY_MS 100 /* when the store cannot wait */
 #define JOIN_POLL_MS 10
-
-/* What a worker's stack has beyond what the nodes may use: for a commit in the
- * worker itself, connecting to the store included. */
-#define COMMIT_STACK_SIZE ((size_t)256 * 1024)
 
 /* ---- Loops -------------------------------------------------------------- */
 
@@ -192,6 +190,20 @@ begin_worker(cascade_engine *engine)
 }
 
 static void
+sleep_locked(csc_worker *worker)
+{
+    cascade_engine *engine = worker->engine;
+
+    if (csc_node_def_has_fibers(engine)) {
+        csc_carrier_sleep(&worker->carrier);
+        return;
+    }
+    engine->ready.waiting++;
+    csc_wakeup_wait_locked(engine, &engine->ready.work_cond, -1);
+    engine->ready.waiting--;
+}
+
+static void
 work(csc_worker *worker)
 {
     cascade_engine *engine = worker->engine;
@@ -202,15 +214,13 @@ work(csc_worker *worker)
         if (!csc_origin_is_here(engine))
             return; /* a node has forked: this is the child */
         pthread_mutex_lock(&engine->mutex);
-        if (engine->life == CSC_LIFE_STOPPED) {
+        if (engine->life == CSC_LIFE_STOPPED && worker->carrier.fibers == 0) {
             pthread_mutex_unlock(&engine->mutex);
             return;
         }
-        if (!csc_backlog_may_take(engine)) {
+        if (!csc_worker_has_work_locked(worker)) {
             (void)csc_backlog_note_wait(engine);
-            engine->ready.waiting++;
-            csc_wakeup_wait_locked(engine, &engine->ready.work_cond, -1);
-            engine->ready.waiting--;
+            sleep_locked(worker);
         }
         pthread_mutex_unlock(&engine->mutex);
     }
@@ -226,6 +236,7 @@ worker_main(void *context)
         work(worker);
         if (!csc_origin_is_here(engine))
             return NULL;
+        csc_worker_free_stacks(worker);
         if (engine->options.worker_exit != NULL)
             engine->options.worker_exit(engine->options.worker_context);
     }
@@ -263,11 +274,12 @@ start_workers(cascade_engine *engine)
     for (size_t i = 0; i < count && err == CASCADE_OK; i++) {
         csc_worker *worker = &engine->workers->list[i];
 
-        worker->engine = engine;
-        err = csc_thread_create(&worker->thread,
-                                engine->options.worker_stack_size +
-                                    COMMIT_STACK_SIZE,
-                                worker_main, worker);
+        err = csc_worker_init(engine, worker);
+        if (err == CASCADE_OK)
+            err = csc_thread_create(&worker->thread,
+                                    engine->options.worker_stack_size +
+                                        CSC_WORKER_STACK_MORE,
+                                    worker_main, worker);
         worker->started = err == CASCADE_OK;
     }
     return err == CASCADE_OK ? await_workers(engine) : err;

@@ -41,7 +41,8 @@ struct cascade_node {
     cascade_engine *engine;
     csc_run *run;
     csc_exec *exec;
-    csc_call *call;       /* of the worker that runs it */
+    struct csc_strand *strand;
+    csc_call *call;       /* the strand's */
     csc_lane *native;     /* of a transactional node that is called, or NULL */
     cascade_store *guest; /* on its transaction, once it was asked for */
     const csc_node_def *def;

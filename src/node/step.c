@@ -9,7 +9,7 @@
  *        |
  *        v  not recorded: call fn
  *      OK --> one INSERT, with what it put and spawned
- *        |      THREADS: the worker waits until that is durable
+ *        |      THREADS: the function waits until that is durable (strand.c)
  *        |      else: the node leaves with CASCADE_SUSPENDED, and is entered
  *        |      again once it is; then the step is found recorded
  *      error, no options --> the error; nothing is recorded
@@ -33,13 +33,11 @@
 #include "cascade/node.h"
 #include "change/backoff.h"
 #include "change/op.h"
-#include "commit/lane.h"
 #include "held/clock.h"
 #include "held/engine_state.h"
-#include "held/lane/lane_queue.h"
-#include "held/run/op_queue.h"
 #include "held/run/run.h"
 #include "held/run/time_limit.h"
+#include "node/strand.h"
 #include "state/kind.h"
 #include "state/state.h"
 #include "store/store.h"
@@ -111,46 +109,6 @@ give_recorded(const call *c, const csc_exec *step)
 
 /* ---- Recording ---------------------------------------------------------- */
 
-/* Posts the step and waits until it is durable. One that comes late is refused.
- */
-static cascade_err
-wait_durable(cascade_node *node, csc_post *post, const csc_exec **step)
-{
-    cascade_engine *engine = node->engine;
-    csc_lane *lane = &engine->lanes[node->run->lane];
-    csc_waiter waiter = {.err = CASCADE_OK};
-    bool entered = false;
-    cascade_err err = CASCADE_OK;
-
-    (void)sem_init(&waiter.woken, 0, 0);
-    post->waiter = &waiter;
-    pthread_mutex_lock(&engine->mutex);
-    err = csc_time_limit_check_call(node->call);
-    if (err == CASCADE_OK) {
-        entered = csc_lane_enter_locked(lane);
-        csc_op_queue_add(engine, node->run, post);
-    }
-    pthread_mutex_unlock(&engine->mutex);
-    if (err != CASCADE_OK) {
-        (void)sem_destroy(&waiter.woken);
-        csc_op_free(post);
-        return err;
-    }
-    if (entered)
-        csc_lane_serve(lane);
-    while (sem_wait(&waiter.woken) != 0)
-        continue; /* a signal came */
-    (void)sem_destroy(&waiter.woken);
-    *step = waiter.step;
-    if (waiter.err != CASCADE_OK)
-        return csc_fail(waiter.err, "the step was not recorded: %s",
-                        cascade_err_text(waiter.err));
-    if (waiter.step == NULL)
-        return csc_fail(CASCADE_ERR_FENCED, "the cascade has ended or is owned "
-                                            "by another engine");
-    return CASCADE_OK;
-}
-
 cascade_err
 csc_step_record_part(cascade_node *node, const csc_part *part, csc_post *post,
                      const csc_exec **recorded)
@@ -169,7 +127,7 @@ csc_step_record_part(cascade_node *node, const csc_part *part, csc_post *post,
         post->reenter = true;
         return csc_part_suspend(node, post);
     }
-    err = wait_durable(node, post, recorded);
+    err = csc_strand_wait(node->strand, post, recorded);
     if (err == CASCADE_OK)
         csc_part_note_recorded(node);
     return err;

@@ -18,14 +18,22 @@
  *   returns in the child  parent's
  *   transactional         COMPLETE is committed with its transaction, all else
  *                         behind that (txn_slot.c)
+ *
+ * With fibers the function runs on one of the worker's, and where it waits for
+ * a commit the worker goes on with others (strand.c). What holds its thread
+ * runs on the worker's own stack; so does what is beyond fiber_max. One that
+ * has fibers leaves that to one that has none, if such a one sleeps: they would
+ * wait behind it.
  */
 #include "node/worker.h"
 
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/data/arena.h"
 #include "base/data/text.h"
 #include "base/error.h"
+#include "base/fiber.h"
 #include "base/mem.h"
 #include "base/origin.h"
 #include "cascade/cascade.h"
@@ -33,30 +41,39 @@
 #include "change/op.h"
 #include "commit/lane.h"
 #include "commit/node_txn.h"
+#include "held/clock.h"
 #include "held/engine_state.h"
 #include "held/lane/lane_queue.h"
 #include "held/log_queue.h"
 #include "held/node_def.h"
+#include "held/room/backlog.h"
 #include "held/run/advance.h"
+#include "held/run/carrier.h"
 #include "held/run/drop.h"
 #include "held/run/op_queue.h"
 #include "held/run/ready_queue.h"
 #include "held/run/run.h"
 #include "held/run/time_limit.h"
 #include "node/node.h"
+#include "node/strand.h"
 #include "node/txn_call.h"
 #include "state/state.h"
 #include "store/store.h"
 
-static bool
-init_node(cascade_node *node, cascade_engine *engine, csc_call *call)
-{
-    csc_exec *exec = call->exec;
+#define SPARE_MAX 32 /* fibers that a worker keeps */
 
-    *node = (cascade_node){
-        .engine = engine, .run = call->run, .exec = exec, .call = call};
+static bool
+init_node(cascade_node *node, csc_strand *strand)
+{
+    csc_exec *exec = strand->call.exec;
+
+    *node = (cascade_node){.engine = strand->worker->engine,
+                           .run = strand->run,
+                           .exec = exec,
+                           .strand = strand,
+                           .call = &strand->call,
+                           .def = strand->def};
     node->arena.block_size = CSC_POST_BLOCK_SIZE;
-    node->def = csc_node_def_find(engine, exec->name);
     node->post = csc_op_create(CSC_POST_COMPLETE, exec->function_id);
     node->request_id =
         csc_node_path(node, exec->parent, exec->name, exec->occurrence);
@@ -228,26 +245,187 @@ csc_worker_is_inside_locked(const cascade_engine *engine)
     return inside;
 }
 
+/* ---- Its stacks ---------------------------------------------------------- */
+
+cascade_err
+csc_worker_init(cascade_engine *engine, csc_worker *worker)
+{
+    worker->engine = engine;
+    worker->own.worker = worker;
+    return csc_node_def_has_fibers(engine)
+               ? csc_carrier_init(engine, &worker->carrier)
+               : CASCADE_OK;
+}
+
+static void
+free_strand(csc_strand *strand)
+{
+    csc_fiber_free(strand->fiber);
+    csc_mem_free(strand);
+}
+
+void
+csc_worker_free_stacks(csc_worker *worker)
+{
+    while (worker->spare != NULL) {
+        csc_strand *next = worker->spare->next;
+
+        free_strand(worker->spare);
+        worker->spare = next;
+    }
+    worker->spare_count = 0;
+}
+
+void
+csc_worker_fini(csc_worker *worker)
+{
+    if (worker->carrier.engine != NULL)
+        csc_carrier_fini(&worker->carrier);
+}
+
+/* A fiber for the next function. Without one that runs on the worker's own
+ * stack. */
+static void
+prepare(const cascade_engine *engine, csc_worker *worker)
+{
+    csc_strand *strand = NULL;
+
+    if (worker->spare != NULL || !csc_node_def_has_fibers(engine))
+        return;
+    strand = csc_mem_zalloc(1, sizeof(*strand));
+    if (strand == NULL)
+        return;
+    if (csc_fiber_create(engine->options.worker_stack_size +
+                             CSC_WORKER_STACK_MORE,
+                         &strand->fiber) != CASCADE_OK) {
+        csc_mem_free(strand);
+        return;
+    }
+    strand->worker = worker;
+    worker->spare = strand;
+    worker->spare_count = 1;
+}
+
+static void
+give_back(csc_worker *worker, csc_strand *strand)
+{
+    if (worker->spare_count >= SPARE_MAX) {
+        free_strand(strand);
+        return;
+    }
+    strand->next = worker->spare;
+    worker->spare = strand;
+    worker->spare_count++;
+}
+
+/* ---- Beginning, and going on --------------------------------------------- */
+
+static csc_strand *
+choose_stack(cascade_engine *engine, csc_worker *worker,
+             const csc_node_def *def)
+{
+    csc_strand *strand = worker->spare;
+
+    if (strand == NULL || !csc_node_def_goes_on_fiber_locked(engine, def))
+        return &worker->own;
+    worker->spare = strand->next;
+    worker->spare_count--;
+    worker->carrier.fibers++;
+    engine->ready.carriers.fibers++;
+    return strand;
+}
+
 /* The next execution, which is in its function from now on; a transactional one
  * once its transaction has begun. */
-static csc_run *
-begin(cascade_engine *engine, csc_worker *worker, bool *unwanted)
+static csc_strand *
+begin_locked(cascade_engine *engine, csc_worker *worker)
 {
-    csc_exec *exec = NULL;
-    csc_run *run = NULL;
+    csc_exec *exec = csc_advance_next(engine, &worker->native);
+    const csc_node_def *def = NULL;
+    csc_strand *strand = NULL;
+
+    if (exec == NULL)
+        return NULL;
+    def = csc_node_def_find(engine, exec->name);
+    strand = choose_stack(engine, worker, def);
+    strand->left = false;
+    strand->run = exec->run;
+    strand->def = def;
+    strand->native = worker->native;
+    strand->unwanted = csc_run_is_unwanted(exec);
+    strand->releases = false;
+    strand->lane = NULL;
+    if (strand->native == NULL)
+        csc_time_limit_begin_locked(engine, &strand->call, exec);
+    return strand;
+}
+
+static csc_strand *
+go_on_locked(cascade_engine *engine, csc_worker *worker)
+{
+    csc_waiter *waiter = csc_carrier_next(&worker->carrier);
+
+    if (waiter == NULL)
+        return NULL;
+    worker->native = NULL;
+    csc_time_limit_go_on_locked(engine, waiter->call);
+    return waiter->strand;
+}
+
+/* What would hold its thread is left to one whose fibers do not wait for it. */
+static bool
+leaves_locked(const csc_worker *worker)
+{
+    const cascade_engine *engine = worker->engine;
+    const csc_exec *exec = NULL;
+
+    if (worker->carrier.fibers == 0 || engine->ready.carriers.idle == NULL)
+        return false;
+    exec = csc_ready_queue_first(engine);
+    return exec != NULL && !csc_node_def_goes_on_fiber_locked(
+                               engine, csc_node_def_find(engine, exec->name));
+}
+
+bool
+csc_worker_has_work_locked(csc_worker *worker)
+{
+    cascade_engine *engine = worker->engine;
+
+    if (worker->carrier.first != NULL)
+        return true;
+    if (!csc_backlog_may_take(engine))
+        return false;
+    if (!leaves_locked(worker))
+        return true;
+    csc_ready_queue_call(engine);
+    return false;
+}
+
+/* In turn one of its fibers goes on, and one begins; where there is no other,
+ * always the one. */
+static csc_strand *
+next(cascade_engine *engine, csc_worker *worker)
+{
+    csc_strand *strand = NULL;
 
     pthread_mutex_lock(&engine->mutex);
-    exec = csc_advance_next(engine, &worker->native);
-    if (exec != NULL) {
-        run = exec->run;
-        *unwanted = csc_run_is_unwanted(exec);
-        worker->node = csc_node_def_find(engine, exec->name)->name;
-        if (worker->native == NULL)
-            csc_time_limit_begin_locked(engine, &worker->call, exec);
+    worker->begins = !worker->begins;
+    if (!worker->begins)
+        strand = go_on_locked(engine, worker);
+    if (strand == NULL && !leaves_locked(worker))
+        strand = begin_locked(engine, worker);
+    if (strand == NULL)
+        strand = go_on_locked(engine, worker);
+    if (strand != NULL) {
+        worker->node = strand->def->name;
+        if (csc_node_def_has_fibers(engine))
+            csc_ready_queue_call(engine);
     }
     pthread_mutex_unlock(&engine->mutex);
-    return run;
+    return strand;
 }
+
+/* ---- Running ------------------------------------------------------------- */
 
 /* It has come as far as what is recorded. Behind what it has done just now it
  * may be about to register more: the next entry tells. */
@@ -262,22 +440,27 @@ may_undo(const cascade_node *node, const csc_post *post)
 /* The function has returned: takes what is to be posted. True when the thread
  * has entered the lane. */
 static bool
-leave_locked(cascade_engine *engine, csc_worker *worker,
+leave_locked(cascade_engine *engine, csc_strand *strand,
              const cascade_node *node, csc_post *post, cascade_err err)
 {
-    csc_run *run = node->run;
+    csc_worker *worker = strand->worker;
+    csc_run *run = strand->run;
     bool entered = false;
-    bool late = csc_time_limit_end_locked(engine, &worker->call, post);
-    bool kept = worker->native != NULL &&
-                csc_node_txn_keep_locked(worker->native, late ? NULL : post);
+    bool late = csc_time_limit_end_locked(engine, &strand->call, post);
+    bool kept = strand->native != NULL &&
+                csc_node_txn_keep_locked(strand->native, late ? NULL : post);
 
     worker->node = NULL;
+    if (strand->fiber != NULL) {
+        worker->carrier.fibers--;
+        engine->ready.carriers.fibers--;
+    }
     if (!late && node->suspended)
         node->exec->undoes = may_undo(node, post);
     if (late)
         csc_op_free(post);
     else if (post != NULL && !kept) {
-        entered = engine->ready.count == 0 &&
+        entered = engine->ready.count == 0 && worker->carrier.fibers == 0 &&
                   csc_lane_enter_locked(&engine->lanes[run->lane]);
         csc_op_queue_add(engine, run, post);
     } else if (node->suspended && !csc_run_is_gone(run)) {
@@ -309,36 +492,31 @@ leave_node(cascade_engine *engine, csc_worker *worker)
     pthread_mutex_unlock(&engine->mutex);
 }
 
-bool
-csc_worker_round(cascade_engine *engine, csc_worker *worker, bool *releases)
+/* From the call of the function to the post of what came of it; on a fiber, or
+ * on the worker's own stack. */
+static void
+run(void *context)
 {
-    cascade_node node;
+    csc_strand *strand = context;
+    cascade_engine *engine = strand->worker->engine;
+    csc_lane *lane = &engine->lanes[strand->run->lane];
+    csc_lane *native = strand->native;
     csc_post *post = NULL;
-    csc_lane *lane = NULL;
-    csc_lane *native = NULL;
-    bool entered = false;
-    bool unwanted = false;
-    csc_run *run = begin(engine, worker, &unwanted);
-    cascade_err err = CASCADE_OK;
+    cascade_node node;
+    cascade_err err = CASCADE_ERR_NO_MEMORY;
 
-    if (run == NULL)
-        return false;
-    native = worker->native;
-    if (native != NULL && !csc_node_txn_begin(engine, native, &worker->call)) {
-        leave_node(engine, worker);
-        return true;
+    if (native != NULL && !csc_node_txn_begin(engine, native, &strand->call)) {
+        leave_node(engine, strand->worker);
+        return;
     }
-    lane = &engine->lanes[run->lane];
-    if (init_node(&node, engine, &worker->call)) {
+    if (init_node(&node, strand)) {
         node.native = native;
-        err = unwanted ? CASCADE_ERR_CANCELLED : call_node(&node);
+        err = strand->unwanted ? CASCADE_ERR_CANCELLED : call_node(&node);
         if (csc_origin_is_here(engine))
             post = outcome(&node, &err);
-    } else {
-        err = CASCADE_ERR_NO_MEMORY;
     }
     if (!csc_origin_is_here(engine))
-        return false;
+        return;
     if (native != NULL && csc_node_txn_returned(native, post) != CASCADE_OK) {
         csc_op_free(post);
         post = NULL;
@@ -347,12 +525,50 @@ csc_worker_round(cascade_engine *engine, csc_worker *worker, bool *releases)
     if (engine->options.mode == CASCADE_MODE_INLINE)
         csc_advance_fire_due(engine); /* nobody did meanwhile */
     pthread_mutex_lock(&engine->mutex);
-    entered = leave_locked(engine, worker, &node, post, err);
+    strand->lane = leave_locked(engine, strand, &node, post, err) ? lane : NULL;
     pthread_mutex_unlock(&engine->mutex);
     fini_node(&node);
     if (native != NULL)
-        *releases = csc_node_txn_end(native);
-    if (entered)
+        strand->releases = csc_node_txn_end(native);
+}
+
+/* Until it waits, or has ended: true. */
+static bool
+run_on_fiber(cascade_engine *engine, csc_strand *strand)
+{
+    int64_t begun_ns = csc_clock_now_ns(engine);
+    bool ended = strand->left ? csc_fiber_enter(strand->fiber)
+                              : csc_fiber_begin(strand->fiber, run, strand);
+
+    strand->left = !ended;
+    if (csc_origin_is_here(engine))
+        csc_node_def_note_held(engine, strand->def,
+                               csc_clock_now_ns(engine) - begun_ns);
+    return ended;
+}
+
+bool
+csc_worker_round(cascade_engine *engine, csc_worker *worker, bool *releases)
+{
+    csc_strand *strand = NULL;
+    csc_lane *lane = NULL;
+    bool ended = true;
+
+    prepare(engine, worker);
+    strand = next(engine, worker);
+    if (strand == NULL)
+        return false;
+    if (strand->fiber != NULL)
+        ended = run_on_fiber(engine, strand);
+    else
+        run(strand);
+    if (!csc_origin_is_here(engine))
+        return false;
+    lane = strand->lane;
+    *releases = strand->releases;
+    if (ended && strand->fiber != NULL)
+        give_back(worker, strand);
+    if (lane != NULL)
         csc_lane_serve(lane);
     else
         csc_log_queue_tell(engine);

@@ -55,6 +55,7 @@ cascade_test(engine_meetings lanes/test_meetings.c support/play.c NEEDS stores)
 cascade_test(engine_heartbeats nodes/test_heartbeats.c support/stage.c NEEDS
     stores)
 cascade_test(engine_nodes nodes/test_nodes.c support/play.c NEEDS stores)
+cascade_test(engine_fibers nodes/test_fibers.c NEEDS stores)
 cascade_test(engine_steps nodes/test_steps.c support/play.c NEEDS stores)
 cascade_test(engine_program nodes/test_program.c support/play.c NEEDS stores)
 cascade_test(engine_sleeps nodes/test_sleeps.c support/play.c NEEDS stores)

@@ -112,8 +112,49 @@ run(cascade_store *store, cascade_engine *engine, const char *node,
     cascade_snapshot_free(snapshot);
 }
 
+/* Others run while it handles what it threw. */
+cascade_err
+handles(cascade_node *node, void *)
+{
+    const int mine = cascade_node_input(node)->child->valueint;
+    cascade_err err = CASCADE_OK;
+
+    try {
+        try {
+            throw mine;
+        } catch (int) {
+            for (int i = 0; i < 3 && err == CASCADE_OK; i++)
+                err = cascade_node_step(node, "works", step_works, nullptr,
+                                        nullptr, nullptr);
+            throw;
+        }
+    } catch (int other) {
+        CHECK(other == mine);
+    }
+    return err;
+}
+
 void
-check(cascade_mode mode)
+handle_many(cascade_store *store)
+{
+    cascade_started started[50];
+    cascade_status status = CASCADE_RUNNING;
+
+    for (int i = 0; i < 50; i++) {
+        cJSON *input = cJSON_CreateObject();
+
+        cJSON_AddNumberToObject(input, "mine", i);
+        CHECK(cascade_start(store, "handles", input, nullptr, &started[i]) ==
+              CASCADE_OK);
+    }
+    for (int i = 0; i < 50; i++) {
+        CHECK(cascade_wait(store, &started[i].id, -1, &status) == CASCADE_OK);
+        CHECK(status == CASCADE_COMPLETED);
+    }
+}
+
+void
+check(cascade_mode mode, int fibers)
 {
     cascade_engine_options options = {};
     cascade_node_options twice = {};
@@ -125,6 +166,8 @@ check(cascade_mode mode)
 
     options.size = sizeof(options);
     options.mode = mode;
+    options.fibers = fibers;
+    options.worker_count = 2;
     twice.size = once.size = sizeof(once);
     twice.attempts_max = 2;
     twice.backoff_ms = 1;
@@ -139,6 +182,8 @@ check(cascade_mode mode)
           CASCADE_OK);
     CHECK(cascade_engine_register(engine, "undone", is_undone, nullptr,
                                   &once) == CASCADE_OK);
+    CHECK(cascade_engine_register(engine, "handles", handles, nullptr, &once) ==
+          CASCADE_OK);
     CHECK(cascade_engine_start(engine) == CASCADE_OK);
     polled = mode == CASCADE_MODE_THREADS ? nullptr : engine;
 
@@ -151,6 +196,8 @@ check(cascade_mode mode)
     run(store, polled, "undone", error, sizeof(error));
     CHECK(std::strstr(error, "behind a compensation") != nullptr);
     CHECK(counted::alive == 0);
+    if (polled == nullptr)
+        handle_many(store);
 
     CHECK(cascade_engine_close(engine) == CASCADE_OK);
     CHECK(cascade_store_close(store) == CASCADE_OK);
@@ -161,8 +208,9 @@ check(cascade_mode mode)
 int
 main()
 {
-    check(CASCADE_MODE_THREADS);
-    check(CASCADE_MODE_INLINE);
-    check(CASCADE_MODE_LOOP);
+    check(CASCADE_MODE_THREADS, -1);
+    check(CASCADE_MODE_THREADS, 1);
+    check(CASCADE_MODE_INLINE, 0);
+    check(CASCADE_MODE_LOOP, 0);
     return 0;
 }

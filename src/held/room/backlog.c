@@ -74,6 +74,6 @@ csc_backlog_let_begin(cascade_engine *engine)
     if (!engine->ready.held_back || !has_room(engine))
         return;
     engine->ready.held_back = false;
-    pthread_cond_broadcast(&engine->ready.work_cond);
+    csc_ready_queue_call_all(engine);
     csc_wakeup_host_locked(engine);
 }

@@ -30,6 +30,7 @@
 #include "held/clock.h"
 #include "held/engine_state.h"
 #include "held/lane/txn_slot.h"
+#include "held/node_def.h"
 #include "held/room/reload.h"
 #include "held/run/run.h"
 #include "held/wakeup.h"
@@ -222,6 +223,39 @@ enter(cascade_engine *engine, int32_t priority, csc_exec *exec, csc_place place)
         join_last(engine, round, list);
 }
 
+const csc_exec *
+csc_ready_queue_first(const cascade_engine *engine)
+{
+    const csc_ready *list = choose(engine);
+
+    return list != NULL ? list->first : NULL;
+}
+
+void
+csc_ready_queue_call(cascade_engine *engine)
+{
+    const csc_exec *exec = NULL;
+
+    if (engine->ready.waiting == 0)
+        return;
+    if (!csc_node_def_has_fibers(engine)) {
+        pthread_cond_signal(&engine->ready.work_cond);
+        return;
+    }
+    exec = csc_ready_queue_first(engine);
+    if (exec != NULL)
+        csc_carrier_call(engine,
+                         !csc_node_def_goes_on_fiber_locked(
+                             engine, csc_node_def_find(engine, exec->name)));
+}
+
+void
+csc_ready_queue_call_all(cascade_engine *engine)
+{
+    pthread_cond_broadcast(&engine->ready.work_cond);
+    csc_carrier_call_all(engine);
+}
+
 void
 csc_ready_queue_add(cascade_engine *engine, csc_exec *exec, csc_place place)
 {
@@ -234,8 +268,7 @@ csc_ready_queue_add(cascade_engine *engine, csc_exec *exec, csc_place place)
     exec->turn = CSC_TURN_READY;
     engine->ready.count++;
     csc_assert(csc_ready_queue_is_sound(exec));
-    if (engine->ready.waiting > 0)
-        pthread_cond_signal(&engine->ready.work_cond);
+    csc_ready_queue_call(engine);
     csc_wakeup_host_locked(engine);
 }
 

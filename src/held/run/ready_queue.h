@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "cascade/cascade.h"
+#include "held/run/carrier.h"
 #include "state/state.h"
 
 #define CSC_PRIORITIES 10
@@ -46,6 +47,7 @@ typedef struct csc_ready_queue {
     bool held_back; /* somebody waits as the backlog is full, to be told */
     pthread_cond_t work_cond; /* workers wait here */
     size_t waiting;
+    csc_carriers carriers; /* with fibers: these wait, and not there */
 } csc_ready_queue;
 
 /* Where an execution waits (csc_turn, in state.h):
@@ -74,5 +76,11 @@ void csc_ready_queue_set_aside(cascade_engine *engine, csc_ready *list,
                                csc_exec *exec, bool first);
 /* The next one, taken out; NULL without one. */
 csc_exec *csc_ready_queue_pop(cascade_engine *engine);
+/* The same, left where it is. */
+const csc_exec *csc_ready_queue_first(const cascade_engine *engine);
+/* One more of those that wait for work is woken, if there is need; all of
+ * them. */
+void csc_ready_queue_call(cascade_engine *engine);
+void csc_ready_queue_call_all(cascade_engine *engine);
 
 #endif

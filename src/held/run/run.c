@@ -55,6 +55,7 @@
 #include "held/engine_state.h"
 #include "held/room/reload.h"
 #include "held/room/room.h"
+#include "held/run/carrier.h"
 #include "held/run/sealing.h"
 #include "held/wakeup.h"
 #include "state/reset_plan.h"
@@ -275,7 +276,7 @@ csc_run_free_posts(csc_post *posts, cascade_err err)
 
         if (posts->waiter != NULL) {
             posts->waiter->err = err;
-            (void)sem_post(&posts->waiter->woken);
+            csc_carrier_release(posts->waiter, NULL);
         }
         csc_op_free(posts);
         posts = next;

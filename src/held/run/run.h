@@ -5,7 +5,6 @@
 #ifndef CSC_HELD_RUN_RUN_H
 #define CSC_HELD_RUN_RUN_H
 
-#include <semaphore.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -161,15 +160,6 @@ typedef struct csc_run {
     int64_t put_off; /* a retry or rerun that waits for the commit in flight */
     bool has_waited; /* it is done: that waits for no other */
 } csc_run;
-
-/* A worker that waits until its step is durable. Woken without the engine's
- * lock held, and going on without taking it. */
-typedef struct csc_waiter {
-    struct csc_waiter *next; /* of those about to be woken */
-    sem_t woken;
-    cascade_err err;
-    const csc_exec *step; /* as recorded; NULL when it is not there */
-} csc_waiter;
 
 static inline bool
 csc_run_is_held(const csc_run *run)

@@ -31,8 +31,8 @@ struct csc_step_call;
 typedef cascade_err csc_limits_undo(const struct csc_step_call *undoing,
                                     struct csc_post *post);
 
-/* A function that runs; each worker has one. Guarded by the engine's mutex, but
- * for `late`, which its own thread reads without. */
+/* A function that runs; each worker has one, and each fiber. Guarded by the
+ * engine's mutex, but for `late`, which its own thread reads without. */
 typedef struct csc_call {
     struct csc_call *next; /* of those that run */
     struct csc_call **link;
@@ -43,6 +43,8 @@ typedef struct csc_call {
     int64_t ids_left; /* for executions of its cascade, as last seen */
     int64_t begun_ns;
     int64_t beat_ns;         /* its last sign of life */
+    int64_t ready_ns;        /* since when it could go on, and waits for its
+                                worker; 0: it does not */
     int64_t save_ns;         /* when progress may be recorded again */
     char *progress;          /* as last told, NULL: not in this call */
     bool unsaved;            /* it is not on its way to the store */
@@ -86,6 +88,8 @@ void csc_time_limit_note_undo(cascade_engine *engine, csc_call *call);
 void csc_time_limit_note_undoing(cascade_engine *engine, csc_call *call,
                                  const struct csc_step_call *undoing,
                                  csc_limits_undo *what);
+/* It goes on, once its worker had the time: that was not its own. */
+void csc_time_limit_go_on_locked(cascade_engine *engine, csc_call *call);
 /* CASCADE_OK, or CASCADE_ERR_FENCED for one that is late. Locked or not. */
 cascade_err csc_time_limit_check_call(const csc_call *call);
 /* Takes the executions from those that are over their time, and records

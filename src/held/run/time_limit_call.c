@@ -195,6 +195,8 @@ over_ns(const csc_call *call)
     const csc_limits *limits = call->limits;
     int64_t at_ns = INT64_MAX;
 
+    if (call->ready_ns != 0)
+        return INT64_MAX;
     if (limits->attempt_ms > 0)
         at_ns = csc_clock_add(call->begun_ns, limits->attempt_ms * CSC_MS_NS);
     if (call->open_ms > 0) {
@@ -342,6 +344,7 @@ csc_time_limit_begin_locked(cascade_engine *engine, csc_call *call,
                         : 0;
     call->ids_left = csc_builder_ids_left(&exec->run->state);
     call->save_ns = 0;
+    call->ready_ns = 0;
     call->unsaved = false;
     call->saving = NULL;
     call->undoing = NULL;
@@ -355,6 +358,21 @@ csc_time_limit_begin_locked(cascade_engine *engine, csc_call *call,
     call->begun_ns = csc_clock_now_ns(engine);
     call->beat_ns = call->begun_ns;
     note_call(engine, call, call->begun_ns);
+}
+
+void
+csc_time_limit_go_on_locked(cascade_engine *engine, csc_call *call)
+{
+    int64_t now_ns = 0;
+
+    if (call->ready_ns == 0)
+        return;
+    now_ns = csc_clock_now_ns(engine);
+    call->begun_ns += now_ns - call->ready_ns;
+    call->beat_ns += now_ns - call->ready_ns;
+    call->ready_ns = 0;
+    if (!atomic_load(&call->late))
+        note_call(engine, call, now_ns);
 }
 
 /* Over its time: at once, if that is seen here. */

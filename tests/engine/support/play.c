@@ -9,6 +9,7 @@
 #define LEASE_MS (INT64_C(60) * 60 * 1000) /* nobody takes it over */
 
 bool play_suspend_steps;
+bool play_fibers;
 
 void
 play_open(play *p, test_db *db, cascade_mode mode)
@@ -20,6 +21,7 @@ play_open(play *p, test_db *db, cascade_mode mode)
         .lease_ms = LEASE_MS,
         .poll_interval_ms = p->poll_interval_ms != 0 ? p->poll_interval_ms : 20,
         .suspend_steps = play_suspend_steps,
+        .fibers = play_fibers ? 1 : 0,
         .park_after_ms = p->park_after_ms,
         .depth_max = p->depth_max,
         .execution_bytes_max = p->execution_bytes_max};

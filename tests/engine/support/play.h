@@ -76,8 +76,10 @@ cJSON *play_number(int n);
 int play_read_number(const cJSON *object);
 void play_end(play *p);
 
-/* In the next plays a step suspends its node, with threads too. */
+/* In the next plays a step suspends its node, with threads too; nodes run on
+ * fibers there. */
 extern bool play_suspend_steps;
+extern bool play_fibers;
 
 /* The scenario `name`(db, mode) as a test in each mode. */
 #define PLAY_MODES(name)                      \
@@ -85,6 +87,13 @@ extern bool play_suspend_steps;
     {                                         \
         play_suspend_steps = false;           \
         name(db, CASCADE_MODE_THREADS);       \
+    }                                         \
+    static void name##_on_fibers(test_db *db) \
+    {                                         \
+        play_suspend_steps = false;           \
+        play_fibers = true;                   \
+        name(db, CASCADE_MODE_THREADS);       \
+        play_fibers = false;                  \
     }                                         \
     static void name##_suspended(test_db *db) \
     {                                         \
@@ -103,6 +112,7 @@ extern bool play_suspend_steps;
     }
 #define PLAY_TESTS(name)                                    \
     {#name "_with_threads", name##_threads, STORES_ALL},    \
+        {#name "_on_fibers", name##_on_fibers, STORES_ALL}, \
         {#name "_suspended", name##_suspended, STORES_ALL}, \
         {#name "_in_a_loop", name##_loop, STORES_ALL},      \
     {                                                       \
