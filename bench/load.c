@@ -87,7 +87,8 @@ load_open(const bench *b, bench_kind kind, const char *name,
     cascade_engine_options options = {.size = sizeof(options),
                                       .worker_count = setting->workers,
                                       .worker_stack_size = 64 * 1024,
-                                      .suspend_steps = setting->suspend};
+                                      .suspend_steps = setting->suspend,
+                                      .fibers = setting->fibers};
     load *l = bench_alloc(1, sizeof(load));
 
     pthread_mutex_init(&l->mutex, NULL);

@@ -16,6 +16,7 @@ typedef struct load load;
 typedef struct load_setting {
     unsigned workers; /* 0: the library's default */
     bool suspend;     /* steps suspend their node instead of its worker */
+    int fibers;       /* as in cascade_engine_options */
     /* Registers further nodes; NULL: none. */
     cascade_err (*also)(cascade_engine *engine, void *context);
     void *context;

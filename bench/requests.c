@@ -7,6 +7,10 @@
  *   requests.KIND.STEPS.threadsN.p50       from the call to the end
  *   requests.KIND.STEPS.threadsN.ratio     of the same rows, written by hand in
  *                                          batches of 100
+ *   requests.KIND.STEPS.threadsN.fibers    cascades a second where nodes run on
+ *                                          fibers, .ratio: of those without, in
+ *                                          rounds that take turns; .cpu.ratio:
+ *                                          of what this process computes
  *
  * The threads, the engine and the database share the machine.
  */
@@ -137,6 +141,74 @@ compare(const bench *b, contest *c, raw *hand, const char *name)
     bench_print_target(full, ratio, "x by hand", BENCH_MIN, 0.6, true);
 }
 
+/* The same, and what this process computes for each. */
+static double
+run_counted(contest *c, double *cpu_us)
+{
+    int64_t before_us = bench_cpu_us();
+    double rate = run_round(c);
+
+    *cpu_us = (double)(bench_cpu_us() - before_us) / (double)c->cascades;
+    return rate;
+}
+
+/* With fibers and without, in turn. */
+static void
+compare_fibers(const bench *b, contest *with, contest *without,
+               const char *name)
+{
+    double rates[BENCH_ROUNDS_MAX];
+    double others[BENCH_ROUNDS_MAX];
+    double cpu_us[BENCH_ROUNDS_MAX];
+    double other_cpu_us[BENCH_ROUNDS_MAX];
+
+    for (size_t round = 0; round <= b->rounds; round++) {
+        size_t at = round == 0 ? 0 : round - 1; /* the first warms up */
+
+        rates[at] = run_counted(with, &cpu_us[at]);
+        others[at] = run_counted(without, &other_cpu_us[at]);
+    }
+    show(name, "", bench_median(rates, b->rounds), "cascades/s");
+    show(name, ".ratio",
+         bench_median(rates, b->rounds) / bench_median(others, b->rounds),
+         "x without");
+    show(name, ".cpu.ratio",
+         bench_median(cpu_us, b->rounds) /
+             bench_median(other_cpu_us, b->rounds),
+         "x without");
+}
+
+static void
+measure_fibers(const bench *b, bench_kind kind, size_t steps)
+{
+    static const size_t threads[] = {1, 50, 200};
+    const load_setting on = {.fibers = 1};
+    const load_setting off = {.fibers = -1};
+    contest with = {.load = load_open(b, kind, "bench_fibers", &on),
+                    .steps = steps};
+    contest without = {.load = load_open(b, kind, "bench_requests", &off),
+                       .steps = steps};
+
+    for (size_t i = 0; i < sizeof(threads) / sizeof(threads[0]); i++) {
+        char name[96];
+
+        (void)snprintf(name, sizeof(name),
+                       "requests.%s.steps%zu.threads%zu.fibers",
+                       bench_kind_name(kind), steps, threads[i]);
+        if (!bench_wants(b, name))
+            continue;
+        with.threads = without.threads = threads[i];
+        with.cascades = without.cascades = count_for(b, steps, threads[i]);
+        with.ns = bench_alloc(with.cascades, sizeof(*with.ns));
+        without.ns = bench_alloc(without.cascades, sizeof(*without.ns));
+        compare_fibers(b, &with, &without, name);
+        free(with.ns);
+        free(without.ns);
+    }
+    load_close(with.load);
+    load_close(without.load);
+}
+
 static void
 measure(const bench *b, bench_kind kind, size_t steps)
 {
@@ -174,6 +246,9 @@ main(int argc, char **argv)
             continue;
         measure(&b, kind, 1);
         measure(&b, kind, 10);
+        measure_fibers(&b, kind, 1);
+        measure_fibers(&b, kind, 10);
+        bench_drop(&b, kind, "bench_fibers");
         bench_drop(&b, kind, "bench_requests");
         bench_drop(&b, kind, "bench_hand");
     }
