@@ -34,8 +34,11 @@
 cascade_err
 csc_carrier_init(cascade_engine *engine, csc_carrier *carrier)
 {
-    carrier->engine = engine;
-    return csc_lock_init_cond(&carrier->cond);
+    cascade_err err = csc_lock_init_cond(&carrier->cond);
+
+    if (err == CASCADE_OK)
+        carrier->engine = engine;
+    return err;
 }
 
 void

@@ -37,10 +37,10 @@ run_one(cascade_store *store, cascade_engine *engine, bool transactional)
 }
 
 static cascade_err
-live_with(cascade_store *store, bool transactional)
+live_with(cascade_store *store, bool transactional, int fibers)
 {
-    cascade_engine_options options = {.size = sizeof(options),
-                                      .worker_count = 1};
+    cascade_engine_options options = {
+        .size = sizeof(options), .worker_count = 2, .fibers = fibers};
     cascade_engine *engine = NULL;
     cascade_err err = cascade_engine_open(store, &options, &engine);
 
@@ -54,7 +54,7 @@ live_with(cascade_store *store, bool transactional)
 }
 
 static cascade_err
-live(test_db *db)
+live(test_db *db, int fibers)
 {
     cascade_store_options options = db_store_options(db);
     cascade_store *store = NULL;
@@ -62,13 +62,13 @@ live(test_db *db)
 
     if (err != CASCADE_OK)
         return err;
-    err = live_with(store, strcmp(db->backend->name, "memory") != 0);
+    err = live_with(store, strcmp(db->backend->name, "memory") != 0, fibers);
     assert_ok(cascade_store_close(store));
     return err;
 }
 
 static void
-what_cannot_be_locked_is_refused_and_leaves_nothing(test_db *db)
+fail_each_lock(test_db *db, int fibers)
 {
     cascade_store *kept = db_store(db); /* the tables are there from here on */
     size_t locks = csc_lock_live();
@@ -79,11 +79,23 @@ what_cannot_be_locked_is_refused_and_leaves_nothing(test_db *db)
     do {
         nth++;
         (void)csc_lock_fail_at(nth);
-        failed += live(db) != CASCADE_OK;
+        failed += live(db, fibers) != CASCADE_OK;
         assert_int_equal(csc_lock_live(), locks);
     } while (csc_lock_fail_at(0) >= nth && nth < LOCKS_MAX);
     assert_true(failed > 4 && nth < LOCKS_MAX);
-    assert_ok(live(db));
+    assert_ok(live(db, fibers));
+}
+
+static void
+what_cannot_be_locked_is_refused_and_leaves_nothing(test_db *db)
+{
+    fail_each_lock(db, -1);
+}
+
+static void
+with_fibers_it_leaves_nothing_either(test_db *db)
+{
+    fail_each_lock(db, 1);
 }
 
 int
@@ -92,6 +104,8 @@ main(int argc, char **argv)
     static const stores_test tests[] = {
         {"what_cannot_be_locked_is_refused_and_leaves_nothing",
          what_cannot_be_locked_is_refused_and_leaves_nothing, STORES_ALL},
+        {"with_fibers_it_leaves_nothing_either",
+         with_fibers_it_leaves_nothing_either, STORES_ALL},
     };
 
     return stores_run("locks", tests, sizeof(tests) / sizeof(tests[0]), argc,
