@@ -103,8 +103,8 @@ void csc_pipeline_fini(csc_pipeline *pipeline);
 
 /* The store's move, shared with whoever makes it at the same time. `*told`:
  * another call of the batch, which is not quiet, is told of it too, and does
- * what is to be done once for all. CASCADE_ERR_NOT_DONE: it was not sent until `end_ms`, which is
- * monotonic. CASCADE_ERR_AGAIN only where it is brief. */
+ * what is to be done once for all. CASCADE_ERR_NOT_DONE: it was not sent until
+ * `end_ms`, which is monotonic. CASCADE_ERR_AGAIN only where it is brief. */
 cascade_err csc_pipeline_submit(cascade_store *store,
                                 const cascade_submission *submission,
                                 int64_t end_ms, bool *told);

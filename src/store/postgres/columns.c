@@ -9,7 +9,8 @@
  *
  * The versions of the collations that indexes were built with are looked at as
  * well: where one is another than the server's now, what an index holds may not
- * be found. That is told, and no error: most such changes touch no text of ours.
+ * be found. That is told, and no error: most such changes touch none of our
+ * texts.
  *
  * Not looked at: further indexes and constraints, which only cost time or
  * refuse rows, and the names of ours; whether a role may call the functions;

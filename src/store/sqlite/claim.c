@@ -19,15 +19,15 @@
  * transaction that looks at its shelves, so what is taken is of no queue that
  * was paused before.
  *
- * Before the shelves come the cascades that messages name. These are few, since
- * who owns a cascade receives its messages soon: they are walked, one seek each.
+ * Before the shelves come the cascades that messages name. These are few, as
+ * who owns a cascade receives its messages soon: they are walked, a seek each.
  * Where there is no message that is one seek in an empty index. Many may wait
  * for queues that nobody serves: so this walk ends after some, and the next one
  * of the handle goes on there. Where it was not over all there is another, over
- * those that are known to be of the own queues, or of none (S95). A run that has
- * moved to another queue with a message on its way is found by the first walk,
- * in its time. How many it takes is drawn by lot: several engines of a handle do
- * not see the same part each for ever.
+ * those that are known to be of the own queues, or of none (S95). A run that
+ * has moved to another queue with a message on its way is found by the first
+ * walk, in its time. How many it takes is drawn by lot: several engines of a
+ * handle do not see the same part each for ever.
  *
  *   free run, queue asked for   taken, whatever its wake_at and needs, also
  *                               where the queue is paused

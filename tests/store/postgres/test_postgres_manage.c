@@ -270,7 +270,8 @@ expect_few_reads(pg_test *test, const listed *list)
 }
 
 /* S14: whatever is asked for, a page reads what it gives, however many others
- * there are; while the planner knows nothing of the tables, and when it does. */
+ * there are; while the planner knows nothing of the tables, and when it does.
+ */
 static void
 lists_are_look_ups(void **state)
 {

@@ -521,7 +521,8 @@ fill(pg_test *test, int count)
 
 /* What messages there are for others, of queues that are not told, does not
  * matter to a claim but for its walks, and not at all to receiving and sending;
- * and the walks come around. A step of a walk reads a message for each queue. */
+ * and the walks come around. A step of a walk reads a message for each queue.
+ */
 static void
 messages_for_others_do_not_slow_down(void **state)
 {
