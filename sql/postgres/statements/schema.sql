@@ -109,32 +109,6 @@ SELECT (
   ORDER BY f.place
   LIMIT 1);
 
--- name: find_collations
--- form: find_collations_13 = old
---
--- The indexes of our tables that were built with another version of a collation
--- than the server has now, and one of these collations. A server before 15 does
--- not note the version of a database's own.
---
--- $1 schema, $2 tables
-SELECT count(DISTINCT i.indexrelid), min(o.collname)
-FROM pg_catalog.pg_index AS i
-JOIN pg_catalog.pg_class AS c ON c.oid = i.indrelid
-JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
-CROSS JOIN LATERAL unnest(i.indcollation::oid[]) AS u (id)
-JOIN pg_catalog.pg_collation AS o ON o.oid = u.id
-WHERE n.nspname = $1::text
-  AND c.relname = ANY ($2::text[])
-  AND (o.collversion <> pg_collation_actual_version(o.oid)
-    -- unless old
-    OR o.collprovider = 'd'
-      AND (SELECT d.datcollversion
-          <> pg_database_collation_actual_version(d.oid)
-        FROM pg_catalog.pg_database AS d
-        WHERE d.datname = current_database())
-    -- end
-  );
-
 -- name: find_unique
 --
 -- How many unique indexes a table has over these columns, for all rows.

@@ -7,11 +7,6 @@
  * enums, the functions for SQL, and the unique keys that ON CONFLICT and "one
  * row at most" stand on.
  *
- * The versions of the collations that indexes were built with are looked at as
- * well: where one is another than the server's now, what an index holds may not
- * be found. That is told, and no error: most such changes touch none of our
- * texts.
- *
  * Not looked at: further indexes and constraints, which only cost time or
  * refuse rows, and the names of ours; whether a role may call the functions;
  * and what is in them.
@@ -21,7 +16,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/log.h"
 #include "cascade/cascade.h"
 #include "store/store.h"
 
@@ -353,57 +347,6 @@ out:
     return err;
 }
 
-/* ---- Collations ---------------------------------------------------------- */
-
-#define DATABASE_NOTES 150000 /* a server that does for its databases */
-
-static void
-tell_collation(const csc_postgres_conn *conn, const PGresult *result)
-{
-    if (csc_postgres_result_i64(result, 0, 0) == 0)
-        return;
-    csc_log_add(&conn->store->log, CASCADE_LOG_WARNING,
-                "postgres: %lld indexes of the tables were built with another "
-                "version of the collation %.64s than the server has now: keys "
-                "may not be found, and be there twice; run REINDEX on the "
-                "tables of the schema, then ALTER COLLATION or ALTER DATABASE "
-                "... REFRESH COLLATION VERSION",
-                (long long)csc_postgres_result_i64(result, 0, 0),
-                PQgetvalue(result, 0, 1));
-}
-
-static cascade_err
-check_collations(csc_postgres_conn *conn)
-{
-    const csc_postgres_statement statement =
-        PQserverVersion(conn->pg) < DATABASE_NOTES
-            ? CSC_POSTGRES_FIND_COLLATIONS_13
-            : CSC_POSTGRES_FIND_COLLATIONS;
-    csc_postgres_rows tables = {.count = 0};
-    csc_postgres_params params;
-    PGresult *result = NULL;
-    cascade_err err;
-
-    csc_postgres_rows_start(&tables, "s");
-    for (size_t i = 0; i < count_tables(); i++)
-        csc_postgres_rows_text(&tables, 0, get_table(i)->name);
-    if (!csc_postgres_rows_good(&tables)) {
-        err = csc_fail_memory();
-        goto out;
-    }
-    csc_postgres_params_init(&params);
-    csc_postgres_params_text(&params, conn->store->config->schema);
-    csc_postgres_params_rows(&params, &tables);
-    err = csc_postgres_conn_query(conn, "migrate", conn->store->sql[statement],
-                                  &params, &result);
-    if (err == CASCADE_OK)
-        tell_collation(conn, result);
-out:
-    PQclear(result);
-    csc_postgres_rows_fini(&tables);
-    return err;
-}
-
 cascade_err
 csc_postgres_column_check(csc_postgres_conn *conn, bool all)
 {
@@ -417,7 +360,5 @@ csc_postgres_column_check(csc_postgres_conn *conn, bool all)
         if (err == CASCADE_OK)
             err = check_unique(conn, uniques[i]);
     }
-    if (err == CASCADE_OK)
-        err = check_collations(conn);
     return err == CASCADE_OK ? csc_postgres_sequence(conn, &sequence) : err;
 }

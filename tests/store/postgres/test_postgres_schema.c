@@ -742,77 +742,10 @@ a_schema_name_keeps_its_case(void **state)
     pg_sql(test, "DROP SCHEMA \"%s\" CASCADE", name);
 }
 
-/* ---- Collations ---------------------------------------------------------- */
-
-/* Of the indexes of the schema: columns that are texts and not compared byte by
- * byte. */
-static int64_t
-count_collated(pg_test *test)
-{
-    return pg_number(
-        test,
-        "SELECT count(*) FROM pg_index AS i"
-        " JOIN pg_class AS c ON c.oid = i.indrelid"
-        " CROSS JOIN LATERAL unnest(i.indcollation::oid[]) AS u(id)"
-        " WHERE c.relnamespace = '%s'::regnamespace"
-        "  AND c.relname <> 'cascade_schema'"
-        "  AND u.id <> 0 AND u.id <> '\"C\"'::regcollation",
-        test->schema);
-}
-
-static void
-keys_of_new_tables_are_compared_byte_by_byte(void **state)
-{
-    pg_test *test = *state;
-
-    pg_open(test, NULL, NULL);
-    assert_int_equal(0, count_collated(test));
-}
-
-/* What another program made, with a row of its own, stays as it is. */
-static void
-keys_of_tables_with_rows_are_left_as_they_are(void **state)
-{
-    pg_test *test = *state;
-
-    pg_sql(test, "%s", foreign_tables);
-    pg_open(test, NULL, NULL);
-    assert_int_equal(2, count_collated(test));
-}
-
-static void
-count_warning(void *context, cascade_log_level level, const char *text)
-{
-    if (level == CASCADE_LOG_WARNING && strstr(text, "collation aged") != NULL)
-        ++*(int *)context;
-}
-
-static void
-another_version_of_a_collation_is_warned_of(void **state)
-{
-    pg_test *test = *state;
-    cascade_store_options options = pg_options(test);
-    int warnings = 0;
-
-    options.log = count_warning;
-    options.log_context = &warnings;
-    pg_open(test, NULL, &options);
-    assert_int_equal(0, warnings);
-    pg_sql(test, "CREATE COLLATION aged"
-                 " (provider = icu, locale = 'und', version = '1')");
-    pg_sql(test, "ALTER TABLE cascade_keys"
-                 " ALTER COLUMN key TYPE text COLLATE aged");
-    pg_open(test, NULL, &options);
-    assert_int_equal(1, warnings);
-}
-
 int
 main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
-        PG_TEST_EMPTY(keys_of_new_tables_are_compared_byte_by_byte),
-        PG_TEST_EMPTY(keys_of_tables_with_rows_are_left_as_they_are),
-        PG_TEST_EMPTY(another_version_of_a_collation_is_warned_of),
         PG_TEST_EMPTY(tables_of_another_program_are_accepted),
         PG_TEST_EMPTY(other_columns_are_refused_and_named),
         PG_TEST_EMPTY(further_columns_are_accepted),
