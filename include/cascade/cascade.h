@@ -141,11 +141,13 @@
  *   What goes with it: cascade_errmsg(), errno, the signal mask, the exceptions
  *   that it handles. No jump leaves it, and it does not end its thread.
  *   A function that computes or blocks for long holds up the others of its
- *   worker. So such a node is registered with `thread`: it has its worker for
- *   itself while one is free. One that takes longer than 5 ms between two such
- *   calls, one time in 16 or more, is treated so from then on. So are nodes
- *   that are `transactional`, nodes in C++ where the library finds no runtime
- *   of C++ in the process, and those beyond fiber_max.
+ *   worker; one that waits for what another function does (cascade_wait(),
+ *   cascade_update(), a condition of the host's) may hold up just that one, and
+ *   wait for ever. So such a node is registered with `thread`: it has its
+ *   worker for itself while one is free. One that takes longer than 5 ms
+ *   between two such calls, one time in 16 or more, is treated so from then on.
+ *   So are nodes that are `transactional`, nodes in C++ where the library finds
+ *   no runtime of C++ in the process, and those beyond fiber_max.
  *   While a function could go on and waits for its worker, attempt_timeout_ms
  *   and heartbeat_timeout_ms stand still.
  */

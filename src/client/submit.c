@@ -83,7 +83,7 @@ csc_submit_shared(cascade_store *store, const cascade_submission *submission,
 }
 
 /* Again, by itself, until it is decided: as nobody knows what the first try has
- * done. */
+ * done. All are told, also where that stays so. */
 static cascade_err
 submit_again(cascade_store *store, const cascade_submission *submission,
              const char *what, int64_t end_ms)
@@ -92,8 +92,11 @@ submit_again(cascade_store *store, const cascade_submission *submission,
     cascade_err err = CASCADE_ERR_UNAVAILABLE;
 
     while (err == CASCADE_ERR_UNAVAILABLE) {
-        if (csc_clock_left_ms(end_ms) <= pause_ms)
-            return csc_submit_undecided(store, what, cascade_errmsg());
+        if (csc_clock_left_ms(end_ms) <= pause_ms) {
+            err = csc_submit_undecided(store, what, cascade_errmsg());
+            csc_wakeup_tell_all(store);
+            return err;
+        }
         csc_submit_sleep(pause_ms);
         pause_ms =
             pause_ms * 2 < BACKOFF_MAX_MS ? pause_ms * 2 : BACKOFF_MAX_MS;
@@ -120,6 +123,6 @@ csc_submit(cascade_store *store, const cascade_submission *submission,
     if (err == CASCADE_ERR_NOT_DONE)
         return fail_unsent(store, what);
     if (err == CASCADE_ERR_UNAVAILABLE && store->guest == NULL)
-        err = submit_again(store, &sent, what, end_ms);
+        err = submit_again(store, submission, what, end_ms);
     return err;
 }

@@ -38,6 +38,13 @@ csc_clock_after_ms(const cascade_engine *engine, int64_t ms)
     return csc_clock_now_ns(engine) + ms * CSC_MS_NS;
 }
 
+bool
+csc_clock_has_lease_locked(const cascade_engine *engine)
+{
+    return engine->incarnation.attached &&
+           csc_clock_now_ns(engine) < engine->lease.until_ns;
+}
+
 void
 csc_clock_hold(cascade_engine *engine)
 {

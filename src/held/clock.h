@@ -37,6 +37,10 @@ cascade_err csc_clock_sync(cascade_engine *engine);
 void csc_clock_note_now_locked(cascade_engine *engine, int64_t asked_ns,
                                int64_t now_ms);
 
+/* Whether the engine is there, as far as it knows, and its lease is not over.
+ */
+bool csc_clock_has_lease_locked(const cascade_engine *engine);
+
 /* The monotonic time in so many milliseconds. */
 int64_t csc_clock_after_ms(const cascade_engine *engine, int64_t ms);
 

@@ -184,7 +184,7 @@ make_leader(csc_pipeline *p, csc_pipeline_call *c)
 static bool
 may_go(const csc_pipeline *p)
 {
-    return p->called == NULL && p->batches < p->usual && p->queued > 0 &&
+    return p->called == NULL && p->batches < p->usual && p->first != NULL &&
            p->queued >= p->under_way;
 }
 

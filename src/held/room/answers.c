@@ -64,13 +64,6 @@ find_aside(cascade_store *store, const cascade_uuid *id)
     return aside;
 }
 
-static bool
-has_lease_locked(const cascade_engine *engine)
-{
-    return engine->incarnation.attached &&
-           csc_clock_now_ns(engine) < engine->lease.until_ns;
-}
-
 /* Without a lease another engine may have it by now; and what has ended is held
  * too while it is retried, or answers a message. */
 static bool
@@ -81,7 +74,8 @@ holds_locked(const cascade_engine *engine, const cascade_uuid *id,
 
     (void)aside;
     return run != NULL && csc_run_is_held(run) &&
-           run->state.recorded == CASCADE_RUNNING && has_lease_locked(engine);
+           run->state.recorded == CASCADE_RUNNING &&
+           csc_clock_has_lease_locked(engine);
 }
 
 static bool
@@ -97,7 +91,7 @@ serves_locked(const cascade_engine *engine, const cascade_uuid *id,
     (void)id;
     (void)aside;
     return engine->life == CSC_LIFE_RUNNING && !engine->incarnation.brief &&
-           has_lease_locked(engine);
+           csc_clock_has_lease_locked(engine);
 }
 
 static bool

@@ -68,14 +68,16 @@ csc_mailbox_post(cascade_engine *engine, csc_run *run, bool more)
         csc_mailbox_note_more(engine, run);
 }
 
-/* Whether the engine has it in memory, and goes on with it. */
+/* Whether the engine has it in memory, and goes on with it. Without a lease
+ * another one may have it by now. */
 static bool
 holds_locked(const cascade_engine *engine, const cascade_uuid *id)
 {
     const csc_run *run = csc_map_get(&engine->runs, id);
 
     return run != NULL && csc_run_is_held(run) && !csc_run_is_leaving(run) &&
-           engine->incarnation.attached && engine->life == CSC_LIFE_RUNNING;
+           csc_clock_has_lease_locked(engine) &&
+           engine->life == CSC_LIFE_RUNNING;
 }
 
 /* Whether one of the handle's engines does; where `looks`, it is to look for
