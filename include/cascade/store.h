@@ -274,9 +274,6 @@
  *       if they came one behind the other: of two starts of one cascade the
  *       second finds that of the first, and of two messages with one path the
  *       second is REPEATED.
- *   S95 a message for a free run of a queue that is asked for is found by the
- *       next claim, however many there are for runs of other queues; what these
- *       cost a claim is bounded, where they are in a database.
  *
  * MESSAGES
  *   Whoever asks something of a cascade inserts a message and touches nothing

@@ -20,25 +20,20 @@
 --   3     a free run that messages name
 --   4     an ended cascade that messages name
 --   5     a cascade that messages name, and that is not there
---   6     there are messages for runs of $1; where the walk over the queues
---         was not over all of them, its runs are looked through
+--   6     there are messages for runs of $1; where the walk was not over all
+--         of them, its runs are looked through
 --   7     where the next walk goes on
 --   8     a queue that is not paused, by its place in $2
---   9     where the next walk over the queues goes on
 --
--- The walk over the cascades that messages name is 32 look-ups at a time. Where
--- more are named, there is a second one, over those of the own queues alone
--- (those of $2, and of runs that the engine has), and over those that are
--- known to be in none: 500 at a time. From and to a queue, in the order of
--- queues: only the index of that is in this order, see list_queue.
+-- The walk over the cascades that messages name is 500 look-ups at a time.
 --
 -- Index: cascade_runs_claim_idx, cascade_runs_needs_idx,
 -- cascade_runs_needs_wake_idx, cascade_runs_suspect_idx,
 -- cascade_runs_engine_idx, cascade_runs_pkey, cascade_messages_cascade_idx,
--- cascade_messages_queue_idx, cascade_queues_pkey, cascades_pkey.
+-- cascade_queues_pkey, cascades_pkey.
 --
 -- $1 engine, $2 queues, $3 nodes, $4 suspects from so many takeovers, $5 at
--- most, $6 where the walk goes on, $7 where that over the queues does
+-- most, $6 where the walk goes on
 WITH RECURSIVE named (cascade_id, step) AS (
   (SELECT cascade_id, 1
     FROM public.cascade_messages
@@ -54,53 +49,9 @@ WITH RECURSIVE named (cascade_id, step) AS (
     LIMIT 1), n.step + 1
   FROM named AS n
   WHERE n.cascade_id IS NOT NULL
-    AND n.step < 32),
-mail_queues (queue) AS MATERIALIZED (
-  SELECT q.queue
-  FROM (
-    SELECT 1
-    WHERE $6::uuid > '00000000-0000-0000-0000-000000000000'::uuid
-      OR EXISTS (SELECT 1 FROM named
-        WHERE step = 32
-          AND cascade_id IS NOT NULL)) AS more
-  CROSS JOIN LATERAL (
-    SELECT unnest($2::text[]) AS queue
-    UNION
-    SELECT ''
-    UNION
-    SELECT queue
-    FROM public.cascade_runs
-    WHERE engine_id = $1::uuid) AS q),
-mail (cascade_id, step) AS (
-  (SELECT x.cascade_id, 1
-    FROM mail_queues AS q
-    CROSS JOIN LATERAL (
-      SELECT m.cascade_id
-      FROM public.cascade_messages AS m
-      WHERE (m.queue, m.cascade_id) > (q.queue, $7::uuid)
-        AND m.queue <= q.queue
-      ORDER BY m.queue, m.cascade_id
-      LIMIT 1) AS x
-    ORDER BY x.cascade_id
-    LIMIT 1)
-  UNION ALL
-  SELECT (
-    SELECT x.cascade_id
-    FROM mail_queues AS q
-    CROSS JOIN LATERAL (
-      SELECT m.cascade_id
-      FROM public.cascade_messages AS m
-      WHERE (m.queue, m.cascade_id) > (q.queue, n.cascade_id)
-        AND m.queue <= q.queue
-      ORDER BY m.queue, m.cascade_id
-      LIMIT 1) AS x
-    ORDER BY x.cascade_id
-    LIMIT 1), n.step + 1
-  FROM mail AS n
-  WHERE n.cascade_id IS NOT NULL
     AND n.step < 500),
 seen AS MATERIALIZED (
-  SELECT n.cascade_id, r.cascade_id AS run_id,
+  SELECT n.cascade_id, n.step, r.cascade_id AS run_id,
     r.engine_id, r.queue, r.priority, r.wake_at,
     r.takeovers,
     CASE WHEN r.cascade_id IS NULL THEN (
@@ -109,10 +60,7 @@ seen AS MATERIALIZED (
       WHERE c.id = n.cascade_id
         AND (SELECT true FROM public.cascade_erasures AS marked
             WHERE marked.cascade_id = c.id) IS NULL) END AS ended
-  FROM (
-    SELECT cascade_id FROM named
-    UNION
-    SELECT cascade_id FROM mail) AS n
+  FROM named AS n
   LEFT JOIN public.cascade_runs AS r
     ON r.cascade_id = ANY (ARRAY[n.cascade_id])
   WHERE n.cascade_id IS NOT NULL),
@@ -195,7 +143,7 @@ LIMIT $5::int8)
 UNION ALL
 SELECT 6, NULL, NULL, NULL
 WHERE EXISTS (SELECT 1 FROM seen WHERE engine_id = $1::uuid)
-  OR (EXISTS (SELECT 1 FROM mail WHERE step = 500)
+  OR ((SELECT count(*) FROM seen) = 500
     AND (
       SELECT true
       FROM public.cascade_runs AS r
@@ -209,14 +157,8 @@ WHERE EXISTS (SELECT 1 FROM seen WHERE engine_id = $1::uuid)
       LIMIT 1))
 UNION ALL
 SELECT 7, cascade_id, NULL, NULL
-FROM named
-WHERE step = 32
-  AND cascade_id IS NOT NULL
-UNION ALL
-SELECT 9, cascade_id, NULL, NULL
-FROM mail
+FROM seen
 WHERE step = 500
-  AND cascade_id IS NOT NULL
 UNION ALL
 SELECT 8, NULL, NULL, place
 FROM open_queues
@@ -338,7 +280,7 @@ RETURNING cascade_id, claim_no, takeovers,
 -- the right to change one.
 --
 -- Index: cascade_messages_cascade_idx, cascades_pkey, cascade_erasures_pkey,
--- cascade_messages_pkey, cascade_links_pkey, cascade_runs_pkey.
+-- cascade_messages_pkey, cascade_links_pkey.
 --
 -- $1 cascades that are not there, $2 kinds of messages that are a run's own
 WITH old AS MATERIALIZED (
@@ -363,10 +305,8 @@ taken AS (
   RETURNING m.id, m.cascade_id, m.kind, m.name, m.path, m.payload,
     m.sent_at)
 INSERT INTO public.cascade_messages
-  (cascade_id, kind, name, path, payload, sent_at, queue)
-SELECT l.next_id, t.kind, t.name, t.path, t.payload, t.sent_at,
-  coalesce((SELECT r.queue FROM public.cascade_runs AS r
-    WHERE r.cascade_id = l.next_id), '')
+  (cascade_id, kind, name, path, payload, sent_at)
+SELECT l.next_id, t.kind, t.name, t.path, t.payload, t.sent_at
 FROM taken AS t
 JOIN public.cascade_links AS p ON p.path = t.cascade_id::text
 JOIN public.cascade_links AS l ON l.path = p.root::text

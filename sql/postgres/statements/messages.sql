@@ -11,7 +11,7 @@
 -- 0 is named: who finds it there has made it, now or in an earlier try.
 --
 -- Index: node_executions_node_instance_id_key, node_executions_pkey,
--- cascade_links_pkey, cascade_messages_path_key, cascade_runs_pkey.
+-- cascade_links_pkey, cascade_messages_path_key.
 --
 -- $1-$7 messages, $8 the execution 0, or NULL
 WITH given AS MATERIALIZED (
@@ -22,11 +22,9 @@ WITH given AS MATERIALIZED (
     AS g (cascade_id, kind, name, path, payload, sent_at,
       seal, first_id))
 INSERT INTO public.cascade_messages
-  (id, cascade_id, kind, name, path, payload, sent_at, seal, queue)
+  (id, cascade_id, kind, name, path, payload, sent_at, seal)
 SELECT g.id, g.cascade_id, g.kind, g.name, g.path, g.payload::jsonb,
-  g.sent_at, g.seal,
-  coalesce((SELECT r.queue FROM public.cascade_runs AS r
-    WHERE r.cascade_id = g.cascade_id), '')
+  g.sent_at, g.seal
 FROM given AS g
 WHERE (SELECT true FROM public.node_executions AS n
     WHERE n.node_instance_id = g.path) IS NULL
@@ -45,8 +43,7 @@ ON CONFLICT (path) DO NOTHING;
 -- cascade its path tells, also by those before it; not where that is marked.
 --
 -- Index: node_executions_node_instance_id_key, cascade_links_pkey,
--- cascade_messages_path_key, cascades_pkey, cascade_erasures_pkey,
--- cascade_runs_pkey.
+-- cascade_messages_path_key, cascades_pkey, cascade_erasures_pkey.
 --
 -- $1-$7 messages
 WITH given AS MATERIALIZED (
@@ -58,11 +55,9 @@ WITH given AS MATERIALIZED (
       seal)),
 sent AS (
   INSERT INTO public.cascade_messages
-    (id, cascade_id, kind, name, path, payload, sent_at, seal, queue)
+    (id, cascade_id, kind, name, path, payload, sent_at, seal)
   SELECT g.id, g.cascade_id, g.kind, g.name, g.path, g.payload::jsonb,
-    g.sent_at, g.seal,
-    coalesce((SELECT r.queue FROM public.cascade_runs AS r
-      WHERE r.cascade_id = g.cascade_id), '')
+    g.sent_at, g.seal
   FROM given AS g
   WHERE (SELECT true FROM public.node_executions AS n
       WHERE n.node_instance_id = g.path) IS NULL

@@ -138,74 +138,6 @@ LEFT JOIN main.cascade_messages AS m ON m.id = (
 LEFT JOIN main.cascade_runs AS r ON r.cascade_id = m.cascade_id
 WHERE f.id IS NOT NULL;
 
--- name: next_mail
--- verb: look for messages
---
--- The same of those that are known to be in a queue. Its first message may be
--- known to be in another, and it is the first that a claim tells of.
---
--- ?1 above, ?2 queue
-SELECT m.cascade_id, r.wake_at, r.claim_no, r.takeovers,
-  r.priority, r.queue, r.engine_id,
-  r.cascade_id IS NOT NULL OR EXISTS (
-    SELECT 1 FROM main.cascades AS c
-    WHERE c.id = m.cascade_id
-      AND NOT EXISTS (
-        SELECT 1 FROM main.cascade_erasures AS unmarked
-        WHERE unmarked.cascade_id = c.id)),
-  m.kind, r.trial, 0
-FROM main.cascade_messages AS m
-LEFT JOIN main.cascade_runs AS r ON r.cascade_id = m.cascade_id
-WHERE m.id = (
-  SELECT a.id
-  FROM main.cascade_messages AS a
-  WHERE a.cascade_id = (
-    SELECT s.cascade_id
-    FROM main.cascade_messages AS s
-    WHERE s.queue = ?2 AND s.cascade_id > ?1
-      AND typeof(s.cascade_id) = 'text' AND length(s.cascade_id) = 36
-      AND substr(s.cascade_id, 9, 1) || substr(s.cascade_id, 14, 1)
-        || substr(s.cascade_id, 19, 1) || substr(s.cascade_id, 24, 1) = '----'
-      AND length(replace(s.cascade_id, '-', '')) = 32
-      AND s.cascade_id NOT GLOB '*[^0-9a-f-]*'
-      AND substr(s.cascade_id, 1, 36) = s.cascade_id
-    ORDER BY s.cascade_id
-    LIMIT 1)
-  ORDER BY a.id
-  LIMIT 1);
-
--- name: own_queues
--- verb: look for messages
---
--- The queues of the runs that an engine has.
---
--- ?1 engine
-SELECT DISTINCT queue
-FROM main.cascade_runs
-WHERE engine_id = ?1;
-
--- name: next_owned
--- verb: read messages
---
--- The next cascade of an engine that messages name, from its runs: these are
--- few, while messages for others may be many.
---
--- ?1 above, ?2 engine
-SELECT r.cascade_id
-FROM main.cascade_runs AS r
-WHERE r.engine_id = ?2 AND r.cascade_id > ?1
-  AND typeof(r.cascade_id) = 'text' AND length(r.cascade_id) = 36
-  AND substr(r.cascade_id, 9, 1) || substr(r.cascade_id, 14, 1)
-    || substr(r.cascade_id, 19, 1) || substr(r.cascade_id, 24, 1) = '----'
-  AND length(replace(r.cascade_id, '-', '')) = 32
-  AND r.cascade_id NOT GLOB '*[^0-9a-f-]*'
-  AND substr(r.cascade_id, 1, 36) = r.cascade_id
-  AND EXISTS (
-    SELECT 1 FROM main.cascade_messages AS m
-    WHERE m.cascade_id = r.cascade_id)
-ORDER BY r.cascade_id
-LIMIT 1;
-
 -- name: delete_unnamed
 -- verb: claim
 --
@@ -302,7 +234,7 @@ WHERE id IN (
 --
 -- ?1 cascade, ?2 how many, ?3 kinds, each between commas
 INSERT OR REPLACE INTO main.cascade_messages
-  (cascade_id, kind, name, path, payload, sent_at, queue)
+  (cascade_id, kind, name, path, payload, sent_at)
 SELECT (
   SELECT l.next_id
   FROM main.cascade_links AS p
@@ -312,12 +244,7 @@ SELECT (
     AND NOT EXISTS (
       SELECT 1 FROM main.cascade_erasures AS unmarked
       WHERE unmarked.cascade_id = c.id)), kind, name, path, payload,
-  sent_at, ifnull((
-  SELECT r.queue
-  FROM main.cascade_links AS p
-  JOIN main.cascade_links AS l ON l.path = p.root
-  JOIN main.cascade_runs AS r ON r.cascade_id = l.next_id
-  WHERE p.path = ?1), '')
+  sent_at
 FROM main.cascade_messages
 WHERE cascade_id = ?1
   AND NOT EXISTS (

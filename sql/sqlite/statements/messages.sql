@@ -23,9 +23,8 @@ WHERE id = ?1
 -- ?1 cascade, ?2 kind, ?3 name, ?4 path, ?5 payload, ?6 sent, ?7 seal
 INSERT INTO main.cascade_messages
   (cascade_id, kind, name, path, payload,
-   sent_at, seal, queue)
-SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7,
-  ifnull((SELECT queue FROM main.cascade_runs WHERE cascade_id = ?1), '')
+   sent_at, seal)
+SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7
 WHERE NOT EXISTS (
   SELECT 1 FROM main.node_executions
   WHERE node_instance_id = ?4)

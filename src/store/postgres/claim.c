@@ -10,22 +10,15 @@
  *          not there, and makes runs of ended cascades that messages name
  *
  * MESSAGES. Nothing tells that a run has messages but they themselves, so a
- * look walks over the cascades that are named, a few of them, whose runs it
- * looks up. Where more are named (by messages for others: those for free runs
- * are gone with the claim) the next look goes on where this one stopped, and
- * begins anew behind the last. So each is looked at again and again, and that a
- * claim has passed over a message costs time and nothing else: where a walk
- * goes on is a matter of this handle, nothing depends on it. A claim that finds
- * nothing behind that place looks from the first on. Looks that take different
- * ones do not share a walk: two that come by turns would each see the same half
- * of the cascades for ever.
- *
- * That alone would take long where many wait for engines that are not there. So
- * each message says which queue the run was in when it was sent, and where the
- * first walk is not over all that are named there is a second one, over those
- * of the own queues, and of none. What waits for other queues costs a look the
- * first walk, however much it is (S95). A run that has moved to another queue
- * with a message on its way is found by the first walk, in its time.
+ * look walks over the cascades that are named, five hundred at most, whose runs
+ * it looks up. Where more are named (by messages for others: those for free
+ * runs are gone with the claim) the next look goes on where this one stopped,
+ * and begins anew behind the last. So each is looked at again and again, and
+ * that a claim has passed over a message costs time and nothing else: where a
+ * walk goes on is a matter of this handle, nothing depends on it. A claim that
+ * finds nothing behind that place looks from the first on. Looks that take
+ * different ones do not share a walk: two that come by turns would each see the
+ * same half of the cascades for ever.
  *
  * A run or an ended cascade may be claimed though its last message was received
  * a moment ago, by an owner that has given it up since. Its new owner finds
@@ -94,8 +87,7 @@ typedef struct claim_state {
     size_t candidate_room;
     bool messages; /* there are some for runs of this incarnation */
     cascade_uuid walk_from;
-    cascade_uuid mail_from;   /* the same of the walk over the queues */
-    bool midway;              /* one began behind the first, and is over */
+    bool midway;              /* the walk began behind the first, and is over */
     csc_postgres_rows absent; /* cascades that are named and not there */
     bool doubtful;            /* runs may have been claimed unseen */
     unsigned held;            /* rounds that gave in to a lock */
@@ -119,8 +111,7 @@ typedef enum look_kind {
     LOOK_ABSENT = 5, /* named, and not there */
     LOOK_OWN = 6,    /* there are messages for runs of the incarnation */
     LOOK_WALK = 7,   /* where the next walk goes on; no such row: anew */
-    LOOK_OPEN = 8,   /* a queue that is not paused */
-    LOOK_MAIL = 9    /* as LOOK_WALK, of the walk over the queues */
+    LOOK_OPEN = 8    /* a queue that is not paused */
 } look_kind;
 
 static void
@@ -136,7 +127,6 @@ fill_look(claim_state *state, csc_postgres_call *call,
     csc_postgres_params_i32(params, claim->suspect_from);
     csc_postgres_params_i64(params, (int64_t)claim->limit);
     csc_postgres_params_uuid(params, &state->walk_from);
-    csc_postgres_params_uuid(params, &state->mail_from);
     *call = (csc_postgres_call){
         .statement = claim->suspects ? CSC_POSTGRES_CLAIM_LOOK_SUSPECTS
                                      : CSC_POSTGRES_CLAIM_LOOK,
@@ -235,9 +225,6 @@ note_row(claim_state *state, const PGresult *result, int row, look_alive *own)
     case LOOK_OPEN:
         note_open(state, csc_postgres_result_i64(result, row, 3));
         return;
-    case LOOK_MAIL:
-        state->mail_from = id;
-        return;
     }
 }
 
@@ -280,19 +267,9 @@ find_walk_locked(csc_postgres *store, const cascade_claim *claim)
 static void
 start_walk(csc_postgres *store, claim_state *state)
 {
-    const csc_postgres_walk *walk = NULL;
-
     pthread_mutex_lock(&store->mutex);
-    walk = find_walk_locked(store, state->claim);
-    state->walk_from = walk->from;
-    state->mail_from = walk->mail_from;
+    state->walk_from = find_walk_locked(store, state->claim)->from;
     pthread_mutex_unlock(&store->mutex);
-}
-
-static bool
-is_over(const cascade_uuid *began, const cascade_uuid *next)
-{
-    return !csc_uuid_is_nil(began) && csc_uuid_is_nil(next);
 }
 
 static void
@@ -302,10 +279,9 @@ end_walk(csc_postgres *store, claim_state *state)
 
     pthread_mutex_lock(&store->mutex);
     walk = find_walk_locked(store, state->claim);
-    state->midway = is_over(&walk->from, &state->walk_from) ||
-                    is_over(&walk->mail_from, &state->mail_from);
+    state->midway =
+        !csc_uuid_is_nil(&walk->from) && csc_uuid_is_nil(&state->walk_from);
     walk->from = state->walk_from;
-    walk->mail_from = state->mail_from;
     pthread_mutex_unlock(&store->mutex);
 }
 
@@ -326,7 +302,6 @@ look(csc_postgres_conn *conn, claim_state *state)
     err = csc_postgres_conn_read(conn, "claim", &call, 1);
     if (err == CASCADE_OK) {
         memset(&state->walk_from, 0, sizeof(state->walk_from));
-        memset(&state->mail_from, 0, sizeof(state->mail_from));
         err = note_rows(state, call.result);
     }
     if (err == CASCADE_OK)

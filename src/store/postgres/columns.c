@@ -279,9 +279,9 @@ tell_others(const PGresult *result)
     return csc_fail(CASCADE_ERR_SCHEMA,
                     "function %s is missing, although cascade_schema tells "
                     "that it was made: run 005_functions.sql, then "
-                    "006_erasures.sql, 008_links.sql, 011_sealed.sql and "
-                    "013_mail.sql, of sql/postgres once more, with the schema "
-                    "first in the search_path",
+                    "006_erasures.sql, 008_links.sql and 011_sealed.sql, of "
+                    "sql/postgres once more, with the schema first in the "
+                    "search_path",
                     PQgetvalue(result, 0, 1));
 }
 

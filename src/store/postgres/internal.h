@@ -484,7 +484,6 @@ typedef struct csc_postgres_walk {
     cascade_uuid engine_id;
     bool suspects; /* these have walks of their own */
     cascade_uuid from;
-    cascade_uuid mail_from; /* of that over its queues */
 } csc_postgres_walk;
 
 /* Backends to be ended, at most; of more the oldest are left to the server. */

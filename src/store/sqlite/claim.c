@@ -19,15 +19,9 @@
  * transaction that looks at its shelves, so what is taken is of no queue that
  * was paused before.
  *
- * Before the shelves come the cascades that messages name. These are few, as
- * who owns a cascade receives its messages soon: they are walked, a seek each.
- * Where there is no message that is one seek in an empty index. Many may wait
- * for queues that nobody serves: so this walk ends after some, and the next one
- * of the handle goes on there. Where it was not over all there is another, over
- * those that are known to be of the own queues, or of none (S95). A run that
- * has moved to another queue with a message on its way is found by the first
- * walk, in its time. How many it takes is drawn by lot: several engines of a
- * handle do not see the same part each for ever.
+ * Before the shelves come the cascades that messages name. These are few, since
+ * who owns a cascade receives its messages soon: all of them are walked, one
+ * seek each. Where there is no message that is one seek in an empty index.
  *
  *   free run, queue asked for   taken, whatever its wake_at and needs, also
  *                               where the queue is paused
@@ -66,7 +60,6 @@
 #include "store/store.h"
 
 #define UNNAMED_MAX 1000
-#define NAMED_FEW 100 /* and up to as many more */
 /* The statement gives none that is longer: 256 bytes, or in UTF-16 128 units,
  * which are three bytes each at most. */
 #define NEEDS_SIZE (3 * 128 + 1)
@@ -278,20 +271,16 @@ note_unnamed(claim_state *state, const char *behind)
     state->unnamed = true;
 }
 
-/* The next one behind that, of a queue; NULL: of all. */
+/* The next one behind that. */
 static cascade_err
-collect_next(claim_state *state, const char *queue, char *behind, bool *found)
+collect_next(claim_state *state, char *behind, bool *found)
 {
     csc_sqlite_call call;
     cascade_uuid id;
     cascade_err err;
 
-    csc_sqlite_call_begin(&call, state->conn,
-                          queue == NULL ? CSC_SQLITE_NEXT_NAMED
-                                        : CSC_SQLITE_NEXT_MAIL);
+    csc_sqlite_call_begin(&call, state->conn, CSC_SQLITE_NEXT_NAMED);
     csc_sqlite_call_add_text(&call, behind);
-    if (queue != NULL)
-        csc_sqlite_call_add_text(&call, queue);
     err = csc_sqlite_call_next(&call, found);
     if (err == CASCADE_OK && *found &&
         sqlite3_column_int(call.statement, 10) != 0)
@@ -309,89 +298,14 @@ collect_next(claim_state *state, const char *queue, char *behind, bool *found)
 }
 
 static cascade_err
-collect_of(claim_state *state, const char *queue)
+collect_named(claim_state *state)
 {
     char behind[CASCADE_UUID_TEXT_SIZE] = "";
     bool found = true;
     cascade_err err = CASCADE_OK;
 
     while (err == CASCADE_OK && found)
-        err = collect_next(state, queue, behind, &found);
-    return err;
-}
-
-/* What is known to be of queues that are not the claim's, but of its engine's
- * own runs. */
-static cascade_err
-collect_own(claim_state *state)
-{
-    csc_sqlite_call call;
-    const char *queue = NULL;
-    bool row = false;
-    cascade_err err;
-
-    csc_sqlite_call_begin(&call, state->conn, CSC_SQLITE_OWN_QUEUES);
-    csc_sqlite_call_add_uuid(&call, &state->claim->engine_id);
-    err = csc_sqlite_call_next(&call, &row);
-    while (err == CASCADE_OK && row) {
-        err = csc_sqlite_call_text(call.statement, 0, &queue);
-        if (err == CASCADE_OK && find_queue(state->claim, queue) == NULL)
-            err = collect_of(state, queue);
-        if (err == CASCADE_OK)
-            err = csc_sqlite_call_next(&call, &row);
-    }
-    csc_sqlite_call_end(&call);
-    return err;
-}
-
-static cascade_err
-collect_mail(claim_state *state)
-{
-    cascade_err err = collect_of(state, "");
-
-    for (size_t i = 0; i < state->claim->queue_count && err == CASCADE_OK; i++)
-        err = collect_of(state, state->claim->queues[i]);
-    return err == CASCADE_OK ? collect_own(state) : err;
-}
-
-/* Some of all, from where the walk before has stopped. `*all`: it was over all
- * that there are. */
-static cascade_err
-collect_some(csc_sqlite *store, claim_state *state, bool *all)
-{
-    uint64_t left =
-        NAMED_FEW + csc_clock_random_u64(store->config->random) % NAMED_FEW;
-    char behind[CASCADE_UUID_TEXT_SIZE] = "";
-    cascade_uuid from;
-    bool found = true;
-    cascade_err err = CASCADE_OK;
-
-    pthread_mutex_lock(&store->mutex);
-    from = store->walk_from;
-    pthread_mutex_unlock(&store->mutex);
-    if (!csc_uuid_is_nil(&from))
-        (void)cascade_uuid_format(&from, behind);
-    *all = behind[0] == '\0';
-    while (err == CASCADE_OK && found && left-- > 0)
-        err = collect_next(state, NULL, behind, &found);
-    *all = *all && !found;
-    memset(&from, 0, sizeof(from));
-    if (err == CASCADE_OK && found)
-        err = cascade_uuid_parse(behind, &from);
-    pthread_mutex_lock(&store->mutex);
-    store->walk_from = from;
-    pthread_mutex_unlock(&store->mutex);
-    return err;
-}
-
-static cascade_err
-collect_named(csc_sqlite *store, claim_state *state)
-{
-    bool all = true;
-    cascade_err err = collect_some(store, state, &all);
-
-    if (err == CASCADE_OK && !all)
-        err = collect_mail(state);
+        err = collect_next(state, behind, &found);
     cut_named(state);
     return err;
 }
@@ -794,7 +708,7 @@ look_without_lock(csc_sqlite *store, claim_state *state)
         return csc_store_undone(err);
     err = check_alive(state->conn, state->claim);
     if (err == CASCADE_OK)
-        err = collect_named(store, state);
+        err = collect_named(state);
     if (err == CASCADE_OK)
         err = look(state, state->claim->limit);
     return csc_store_undone(csc_sqlite_txn_end(state->conn, err));

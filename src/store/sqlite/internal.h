@@ -214,7 +214,6 @@ struct csc_sqlite {
     int watches[CSC_SQLITE_WATCHES]; /* idle inotify descriptors, or -1 */
     uint64_t seen_wake; /* the sidecar's token, last seen by a wait without a
                            result */
-    cascade_uuid walk_from; /* where claims go on to look at all messages */
 };
 
 /* ---- store.c ------------------------------------------------------------ */

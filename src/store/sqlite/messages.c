@@ -10,9 +10,6 @@
  * owns the cascade next reads them; after it they are gone, with their paths in
  * node_executions.
  *
- * receive walks over the cascades that are named, and where these are many, as
- * they are for others, over those of the engine.
- *
  * A path is looked up in both tables inside the transaction that inserts. Only
  * one transaction writes at a time, so a message is on its way, received, or
  * not there; never two of them.
@@ -30,8 +27,6 @@
 #include "cascade/rows.h"
 #include "cascade/store.h"
 #include "store/store.h"
-
-#define NAMED_FEW 100 /* cascades that receive walks over, before */
 
 /* ---- Sending ------------------------------------------------------------- */
 
@@ -184,15 +179,6 @@ give_first(receive_state *state, const cascade_uuid *cascade_id)
     return err;
 }
 
-static bool
-is_excepted(const cascade_receive *receive, const cascade_uuid *cascade_id)
-{
-    for (size_t i = 0; i < receive->except_count; i++)
-        if (csc_uuid_equal(&receive->except[i], cascade_id))
-            return true;
-    return false;
-}
-
 /* Whether the cascade of that row of CSC_SQLITE_NEXT_NAMED is to be given. */
 static cascade_err
 is_wanted(const cascade_receive *receive, sqlite3_stmt *statement,
@@ -202,9 +188,11 @@ is_wanted(const cascade_receive *receive, sqlite3_stmt *statement,
     cascade_err err = CASCADE_OK;
 
     *wanted = false;
-    if (sqlite3_column_type(statement, 6) == SQLITE_NULL ||
-        is_excepted(receive, cascade_id))
+    if (sqlite3_column_type(statement, 6) == SQLITE_NULL)
         return CASCADE_OK;
+    for (size_t i = 0; i < receive->except_count; i++)
+        if (csc_uuid_equal(&receive->except[i], cascade_id))
+            return CASCADE_OK;
     err =
         csc_sqlite_row_uuid(statement, 6, "cascade_runs", "engine_id", &owner);
     *wanted = err == CASCADE_OK && csc_uuid_equal(&owner, &receive->engine_id);
@@ -236,29 +224,6 @@ find_next(const receive_state *state, cascade_uuid *id, bool *found,
     return err;
 }
 
-/* The same among those of the engine. */
-static cascade_err
-find_owned(const receive_state *state, cascade_uuid *id, bool *found,
-           bool *wanted)
-{
-    char behind[CASCADE_UUID_TEXT_SIZE] = "";
-    csc_sqlite_call call;
-    cascade_err err;
-
-    if (!csc_uuid_is_nil(id))
-        (void)cascade_uuid_format(id, behind);
-    csc_sqlite_call_begin(&call, state->conn, CSC_SQLITE_NEXT_OWNED);
-    csc_sqlite_call_add_text(&call, behind);
-    csc_sqlite_call_add_uuid(&call, &state->receive->engine_id);
-    err = csc_sqlite_call_next(&call, found);
-    if (err == CASCADE_OK && *found)
-        err = csc_sqlite_row_uuid(call.statement, 0, "cascade_runs",
-                                  "cascade_id", id);
-    *wanted = err == CASCADE_OK && *found && !is_excepted(state->receive, id);
-    csc_sqlite_call_end(&call);
-    return err;
-}
-
 cascade_err
 csc_sqlite_messages_receive(void *self, const cascade_receive *receive,
                             cascade_message_sink sink, void *context)
@@ -273,12 +238,10 @@ csc_sqlite_messages_receive(void *self, const cascade_receive *receive,
 
     if (err != CASCADE_OK)
         return err;
-    for (size_t seen = 0; err == CASCADE_OK && found && !is_full(&state);
-         seen++) {
+    while (err == CASCADE_OK && found && !is_full(&state)) {
         bool wanted = false;
 
-        err = seen < NAMED_FEW ? find_next(&state, &id, &found, &wanted)
-                               : find_owned(&state, &id, &found, &wanted);
+        err = find_next(&state, &id, &found, &wanted);
         if (err == CASCADE_OK && found && wanted)
             err = give_first(&state, &id);
     }

@@ -140,10 +140,7 @@ static void
 undo_migration(test_db *db)
 {
     static const char *const statements[] = {
-        "DROP INDEX cascade_messages_queue_idx",
-        "ALTER TABLE cascade_messages DROP COLUMN queue",
-        "DELETE FROM cascade_schema WHERE name LIKE '%_lists'"
-        " OR name LIKE '%_mail' OR name LIKE '%_collation'",
+        "DELETE FROM cascade_schema WHERE name LIKE '%_lists'",
         "DROP TABLE cascade_seals",
         "ALTER TABLE cascade_messages DROP COLUMN seal",
         "DELETE FROM cascade_schema WHERE name LIKE '%_seal%'",

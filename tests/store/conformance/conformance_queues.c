@@ -663,88 +663,6 @@ an_incarnation_tells_since_when_it_is_there(void **state)
     assert_string_equal(it.about, "{\"first\":true}");
 }
 
-/* ---- S95 ---------------------------------------------------------------- */
-
-#define ELSEWHERE 600
-
-/* Parked in another queue, with a message each. */
-static void
-fill_elsewhere(mail_scene *it)
-{
-    cascade_change *starts[ELSEWHERE];
-    cascade_message_row messages[ELSEWHERE];
-    cascade_sent sent[ELSEWHERE];
-
-    for (size_t i = 0; i < ELSEWHERE; i++) {
-        starts[i] = rows_start(it->rows, rows_id(it->rows));
-        starts[i]->run.queue = "slow";
-        starts[i]->run.wake_at_ms = db_now(it->db) + LATER_MS;
-        messages[i] = *rows_message(it->rows, starts[i]->cascade.id,
-                                    rows_text(it->rows, "slow %zu", i));
-    }
-    assert_ok(db_submit(it->db, starts, ELSEWHERE, NULL));
-    assert_ok(mail_submit(it, NULL, NULL, messages, ELSEWHERE, sent));
-    for (size_t i = 0; i < ELSEWHERE; i++)
-        assert_int_equal(sent[i], CASCADE_SENT);
-}
-
-/* With an id behind all of them. */
-static cascade_uuid
-start_last(mail_scene *it, const char *queue, int64_t wake_in_ms)
-{
-    cascade_uuid id = rows_id(it->rows);
-    cascade_change *start = NULL;
-
-    memset(id.bytes, 0xff, 6);
-    start = rows_start(it->rows, id);
-    start->run.queue = queue;
-    start->run.wake_at_ms = db_now(it->db) + wake_in_ms;
-    assert_ok(db_submit_one(it->db, start));
-    return id;
-}
-
-/* S95: whether what waits for others came before it, or after. */
-static void
-what_waits_for_other_queues_is_in_nobodys_way(void **state)
-{
-    mail_scene it = mail_begin(*state);
-    cascade_uuid first = start_last(&it, "mail", LATER_MS);
-    cascade_uuid second;
-    cascade_claimed claimed[10];
-    cascade_claim_result result = {0};
-
-    fill_elsewhere(&it);
-    second = start_last(&it, "mail", LATER_MS);
-    assert_int_equal(mail_send_path(&it, second, "second"), CASCADE_SENT);
-    assert_ok(db_claim(it.db, it.engine, "mail", 10, claimed, &result));
-    assert_int_equal(result.count, 1);
-    assert_memory_equal(&claimed[0].cascade_id, &second, sizeof(second));
-    assert_int_equal(mail_send_path(&it, first, "first"), CASCADE_SENT);
-    assert_ok(db_claim(it.db, it.engine, "mail", 10, claimed, &result));
-    assert_int_equal(result.count, 1);
-    assert_memory_equal(&claimed[0].cascade_id, &first, sizeof(first));
-}
-
-/* S95: nor in that of what the engine owns, of a queue it does not ask for. */
-static void
-what_an_engine_owns_is_told_of_in_any_queue(void **state)
-{
-    mail_scene it = mail_begin(*state);
-    cascade_claimed claimed[10];
-    cascade_claim_result result = {0};
-    cascade_uuid own;
-
-    fill_elsewhere(&it);
-    own = start_last(&it, "other", -1);
-    assert_ok(db_claim(it.db, it.engine, "other", 10, claimed, &result));
-    assert_int_equal(result.count, 1);
-    assert_false(result.messages);
-    assert_int_equal(mail_send_path(&it, own, "own"), CASCADE_SENT);
-    assert_ok(db_claim(it.db, it.engine, "mail", 10, claimed, &result));
-    assert_int_equal(result.count, 0);
-    assert_true(result.messages);
-}
-
 conformance_group
 conformance_queues(void)
 {
@@ -766,8 +684,6 @@ conformance_queues(void)
         cmocka_unit_test(what_an_incarnation_says_is_kept_as_it_is),
         cmocka_unit_test(an_incarnation_that_says_nothing_says_an_empty_object),
         cmocka_unit_test(an_incarnation_tells_since_when_it_is_there),
-        cmocka_unit_test(what_waits_for_other_queues_is_in_nobodys_way),
-        cmocka_unit_test(what_an_engine_owns_is_told_of_in_any_queue),
     };
 
     return (conformance_group){"queues", tests,

@@ -519,10 +519,8 @@ fill(pg_test *test, int count)
            count, count);
 }
 
-/* What messages there are for others, of queues that are not told, does not
- * matter to a claim but for its walks, and not at all to receiving and sending;
- * and the walks come around. A step of a walk reads a message for each queue.
- */
+/* What messages there are for others does not matter to a claim but for its
+ * walk, and not at all to receiving and sending; and the walk comes around. */
 static void
 messages_for_others_do_not_slow_down(void **state)
 {
@@ -572,7 +570,7 @@ messages_for_others_do_not_slow_down(void **state)
     }
     assert_in_range(
         pg_index_sum(test, &store, "idx_tup_read", "cascade_messages") - before,
-        10 * WALK, 10 * (4 * WALK));
+        10 * WALK, 10 * (WALK + 200));
 
     it.store = store;
     assert_ok(
@@ -582,45 +580,6 @@ messages_for_others_do_not_slow_down(void **state)
     while (claim(&it, store, &messages) == 0 && claims < COUNT)
         claims++;
     assert_in_range(claims, 0, COUNT / WALK + 2);
-}
-
-/* S95: what is known to be for other queues costs a claim a few look-ups,
- * however much it is; what is for its own is found at once. */
-static void
-messages_for_other_queues_are_not_walked_over(void **state)
-{
-    enum {
-        COUNT = 50000,
-        FEW = 200
-    };
-    pg_test *test = *state;
-    scene it = begin(test);
-    cascade_store *store = NULL;
-    cascade_uuid parked = rows_id(&test->rows);
-    int64_t before;
-    bool messages;
-
-    assert_ok(
-        pg_submit_one(test, it.store, rows_start(&test->rows, parked), NULL));
-    pg_sql(test, "UPDATE cascade_runs SET wake_at = 4000000000000");
-    pg_sql(test, "ALTER TABLE cascade_messages"
-                 " ALTER COLUMN queue SET DEFAULT 'other'");
-    fill(test, COUNT);
-    pg_sql(test, "UPDATE cascade_runs SET queue = 'other', engine_id = NULL"
-                 " WHERE engine_id IS NOT NULL");
-    before = pg_index_sum(test, &store, "idx_tup_read", "cascade_messages");
-    it.store = store;
-    for (int i = 0; i < 10; i++)
-        assert_int_equal(0, claim(&it, store, &messages));
-    assert_in_range(
-        pg_index_sum(test, &store, "idx_tup_read", "cascade_messages") - before,
-        10, 10 * FEW);
-    it.store = store;
-    assert_int_equal(CASCADE_SENT, send_path(&it, parked, "wake up"));
-    assert_int_equal(
-        1, pg_number(test, "SELECT count(*) FROM cascade_messages"
-                           " WHERE queue = 'default' AND path = 'wake up'"));
-    assert_int_equal(1, claim(&it, store, &messages));
 }
 
 /* As many runs are named as one look walks over: whoever comes between two
@@ -750,7 +709,7 @@ walks_are_not_shared(void **state)
     other.engine = pg_attach(test, store, PG_LEASE_MS);
     fill(test, WALK);
     pg_sql(test, "UPDATE cascade_runs SET engine_id = NULL");
-    while (found < WALK - WALK % LIMIT) {
+    for (int i = 0; i < WALK / LIMIT; i++) {
         size_t claimed;
 
         assert_int_equal(0, claim_as(&it, store, "default", true, &messages));
@@ -775,7 +734,6 @@ main(int argc, char **argv)
         PG_TEST(who_has_no_messages_pays_for_none),
         PG_TEST(a_family_is_read_past_all_others),
         PG_TEST(messages_for_others_do_not_slow_down),
-        PG_TEST(messages_for_other_queues_are_not_walked_over),
         PG_TEST(what_cannot_be_read_is_not_received),
         PG_TEST(what_cannot_be_read_does_not_use_up_the_limits),
         PG_TEST(walks_are_not_shared),

@@ -648,62 +648,6 @@ a_claim_does_not_walk_the_messages_of_a_cascade(void **state)
     assert_int_equal(cascade_store_close(store), CASCADE_OK);
 }
 
-/* Of the walks of claims and of receive. */
-static int64_t
-count_all_steps(const csc_sqlite *sqlite)
-{
-    static const csc_sqlite_statement walks[] = {
-        CSC_SQLITE_NEXT_NAMED, CSC_SQLITE_NEXT_MAIL, CSC_SQLITE_NEXT_OWNED,
-        CSC_SQLITE_OWN_QUEUES};
-    int64_t steps = 0;
-
-    for (size_t i = 0; i < CSC_SQLITE_READERS; i++) {
-        for (size_t j = 0; j < sizeof(walks) / sizeof(walks[0]); j++) {
-            sqlite3_stmt *it = sqlite->readers[i].statements[walks[j]];
-
-            if (it != NULL)
-                steps += sqlite3_stmt_status(it, SQLITE_STMTSTATUS_VM_STEP, 1);
-        }
-    }
-    return steps;
-}
-
-/* S95: 20,000 cascades with messages, of another queue, cost a claim and a
- * receive what a few hundred do. */
-static void
-what_waits_for_others_costs_what_a_few_do(void **state)
-{
-    sqlite_fixture *it = *state;
-    cascade_store *store = fixture_store(it);
-    cascade_uuid engine_id = fixture_attach(it, store);
-    const cascade_receive receive = {
-        .engine_id = engine_id, .limit = 10, .each = 10};
-    cascade_claimed claimed[10];
-    size_t count = 0;
-
-    fixture_sql(it, "WITH RECURSIVE n(i) AS ("
-                    " SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)"
-                    "INSERT INTO cascades (id, user_id) SELECT"
-                    " printf('%08x-0000-7000-8000-000000000000', i), 'u'"
-                    " FROM n;"
-                    "INSERT INTO cascade_runs (cascade_id, queue, priority,"
-                    " wake_at, claim_no, takeovers)"
-                    " SELECT id, 'other', 0, 4000000000000, 0, 0 FROM cascades;"
-                    "INSERT INTO cascade_messages (cascade_id, kind, name,"
-                    " path, payload, sent_at, queue)"
-                    " SELECT id, 'signal', 'n', id || '/p', '{}', 0, 'other'"
-                    " FROM cascades");
-    for (int i = 0; i < 5; i++)
-        assert_int_equal(claim_well(store, engine_id, claimed).count, 0);
-    assert_in_range(count_all_steps(store->self), 100, 5 * 50000);
-    assert_int_equal(
-        store->driver->receive(store->self, &receive, count_message, &count),
-        CASCADE_OK);
-    assert_int_equal(count, 0);
-    assert_in_range(count_all_steps(store->self), 100, 50000);
-    assert_int_equal(cascade_store_close(store), CASCADE_OK);
-}
-
 /* ---- The family --------------------------------------------------------- */
 
 static cascade_err
@@ -874,7 +818,6 @@ main(int argc, char **argv)
         ONE(an_idle_engine_does_not_write),
         ONE(who_uses_no_messages_does_not_pay_for_them),
         ONE(a_claim_does_not_walk_the_messages_of_a_cascade),
-        ONE(what_waits_for_others_costs_what_a_few_do),
         ONE(a_family_costs_the_same_among_many),
         ONE(what_changes_after_the_look_is_not_given),
     };
