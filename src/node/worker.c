@@ -404,7 +404,7 @@ csc_worker_has_work_locked(csc_worker *worker)
 /* In turn one of its fibers goes on, and one begins; where there is no other,
  * always the one. */
 static csc_strand *
-next(cascade_engine *engine, csc_worker *worker)
+choose_strand(cascade_engine *engine, csc_worker *worker)
 {
     csc_strand *strand = NULL;
 
@@ -495,7 +495,7 @@ leave_node(cascade_engine *engine, csc_worker *worker)
 /* From the call of the function to the post of what came of it; on a fiber, or
  * on the worker's own stack. */
 static void
-run(void *context)
+run_strand(void *context)
 {
     csc_strand *strand = context;
     cascade_engine *engine = strand->worker->engine;
@@ -537,8 +537,9 @@ static bool
 run_on_fiber(cascade_engine *engine, csc_strand *strand)
 {
     int64_t begun_ns = csc_clock_now_ns(engine);
-    bool ended = strand->left ? csc_fiber_enter(strand->fiber)
-                              : csc_fiber_begin(strand->fiber, run, strand);
+    bool ended = strand->left
+                     ? csc_fiber_enter(strand->fiber)
+                     : csc_fiber_begin(strand->fiber, run_strand, strand);
 
     strand->left = !ended;
     if (csc_origin_is_here(engine))
@@ -555,13 +556,13 @@ csc_worker_round(cascade_engine *engine, csc_worker *worker, bool *releases)
     bool ended = true;
 
     prepare(engine, worker);
-    strand = next(engine, worker);
+    strand = choose_strand(engine, worker);
     if (strand == NULL)
         return false;
     if (strand->fiber != NULL)
         ended = run_on_fiber(engine, strand);
     else
-        run(strand);
+        run_strand(strand);
     if (!csc_origin_is_here(engine))
         return false;
     lane = strand->lane;
