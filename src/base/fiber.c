@@ -16,18 +16,18 @@
 #include "base/error.h"
 
 /* Defined where libstdc++ or libc++abi is in reach. */
-extern void *__cxa_get_globals(void) __attribute__((weak));
+extern void *get_exceptions(void) __asm__("__cxa_get_globals")
+    __attribute__((weak));
 
 bool
 csc_fiber_has_exceptions(void)
 {
-    return __cxa_get_globals != NULL;
+    return get_exceptions != NULL;
 }
 
 #ifdef __GLIBC__
 
 #include <errno.h>
-#include <stdint.h>
 #include <sys/mman.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -116,7 +116,7 @@ exchange(csc_fiber *fiber)
 
     csc_error_exchange(&fiber->error);
     if (csc_fiber_has_exceptions()) {
-        exceptions *now = __cxa_get_globals();
+        exceptions *now = get_exceptions();
         exceptions before = *now;
 
         *now = fiber->exceptions;
@@ -266,13 +266,16 @@ csc_fiber_free(csc_fiber *fiber)
 
 /* ---- Switching ----------------------------------------------------------- */
 
-/* The first frame on the fiber's stack; it does not return. makecontext() hands
- * over integers only. */
-static void
-run(unsigned high, unsigned low)
-{
-    csc_fiber *fiber = (csc_fiber *)(((uintptr_t)high << 16 << 16) | low);
+/* Which one begins: makecontext() hands over integers only. */
+static _Thread_local csc_fiber *beginning;
 
+/* The first frame on the fiber's stack; it does not return. */
+static void
+run(void)
+{
+    csc_fiber *fiber = beginning;
+
+    csc_assert(fiber != NULL);
     tell_entered(fiber, true);
     fiber->main(fiber->context);
     fiber->state = FIBER_IDLE;
@@ -297,8 +300,6 @@ go_in(csc_fiber *fiber)
 bool
 csc_fiber_begin(csc_fiber *fiber, void (*main)(void *context), void *context)
 {
-    uintptr_t address = (uintptr_t)fiber;
-
     csc_assert(fiber->state == FIBER_IDLE);
     fiber->main = main;
     fiber->context = context;
@@ -309,8 +310,8 @@ csc_fiber_begin(csc_fiber *fiber, void (*main)(void *context), void *context)
     fiber->here.uc_stack.ss_sp = fiber->stack;
     fiber->here.uc_stack.ss_size = fiber->stack_size;
     fiber->here.uc_link = NULL;
-    makecontext(&fiber->here, (void (*)(void))run, 2,
-                (unsigned)(address >> 16 >> 16), (unsigned)address);
+    makecontext(&fiber->here, run, 0);
+    beginning = fiber;
     tell_begin(fiber);
     return go_in(fiber);
 }
