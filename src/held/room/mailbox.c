@@ -40,7 +40,7 @@ void
 csc_mailbox_look_again(cascade_engine *engine)
 {
     engine->mailbox.receive_due = true;
-    csc_wakeup_house_locked(engine);
+    csc_mailbox_claim_again(engine);
 }
 
 void
@@ -93,7 +93,8 @@ find_holder_locked(cascade_store *store, const cascade_uuid *id, bool looks)
         pthread_mutex_lock(&engine->mutex);
         found = holds_locked(engine, id);
         if (found && looks) {
-            csc_mailbox_look_again(engine);
+            engine->mailbox.receive_due = true;
+            csc_wakeup_house_locked(engine);
             csc_wakeup_host_locked(engine);
         }
         pthread_mutex_unlock(&engine->mutex);
