@@ -60,9 +60,8 @@ fail_unsent(const cascade_store *store, const char *what)
 static void
 tell(cascade_store *store, const cascade_submission *submission, bool told)
 {
-    if (submission->quiet &&
-        csc_mailbox_are_held(store, submission->messages,
-                             submission->message_count, true))
+    if (submission->quiet && csc_mailbox_tell(store, submission->messages,
+                                              submission->message_count))
         return;
     if (!told)
         csc_wakeup_tell_all(store);
@@ -116,9 +115,8 @@ csc_submit(cascade_store *store, const cascade_submission *submission,
     cascade_submission sent = *submission;
     cascade_err err = CASCADE_OK;
 
-    sent.quiet =
-        sent.start_count == 0 &&
-        csc_mailbox_are_held(store, sent.messages, sent.message_count, false);
+    sent.quiet = sent.start_count == 0 &&
+                 csc_mailbox_are_held(store, sent.messages, sent.message_count);
     err = csc_submit_shared(store, &sent, end_ms);
     if (err == CASCADE_ERR_NOT_DONE)
         return fail_unsent(store, what);

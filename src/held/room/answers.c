@@ -15,13 +15,9 @@
 #include "held/room/reload.h"
 #include "held/run/run.h"
 
-/* What an engine answers, locked; false: another one is to be asked. */
-typedef bool (*question)(const cascade_engine *engine, const cascade_uuid *id,
-                         csc_aside *aside);
-
-static bool
-ask(cascade_store *store, question answer_locked, const cascade_uuid *id,
-    csc_aside *aside)
+bool
+csc_answers_ask(cascade_store *store, csc_question *answer_locked,
+                const cascade_uuid *id, void *context)
 {
     bool answered = false;
 
@@ -30,7 +26,7 @@ ask(cascade_store *store, question answer_locked, const cascade_uuid *id,
         cascade_engine *engine = store->engines[i];
 
         pthread_mutex_lock(&engine->mutex);
-        answered = answer_locked(engine, id, aside);
+        answered = answer_locked(engine, id, context);
         pthread_mutex_unlock(&engine->mutex);
     }
     pthread_mutex_unlock(&store->mutex);
@@ -38,9 +34,9 @@ ask(cascade_store *store, question answer_locked, const cascade_uuid *id,
 }
 
 static bool
-has_aside_locked(const cascade_engine *engine, const cascade_uuid *id,
-                 csc_aside *aside)
+has_aside_locked(cascade_engine *engine, const cascade_uuid *id, void *context)
 {
+    csc_aside *aside = context;
     const csc_reload *reload = engine->reloads.first;
     int64_t left_ns = 0;
 
@@ -60,19 +56,18 @@ find_aside(cascade_store *store, const cascade_uuid *id)
 {
     csc_aside aside = {.tries = 0};
 
-    (void)ask(store, has_aside_locked, id, &aside);
+    (void)csc_answers_ask(store, has_aside_locked, id, &aside);
     return aside;
 }
 
 /* Without a lease another engine may have it by now; and what has ended is held
  * too while it is retried, or answers a message. */
 static bool
-holds_locked(const cascade_engine *engine, const cascade_uuid *id,
-             csc_aside *aside)
+holds_locked(cascade_engine *engine, const cascade_uuid *id, void *context)
 {
     const csc_run *run = csc_map_get(&engine->runs, id);
 
-    (void)aside;
+    (void)context;
     return run != NULL && csc_run_is_held(run) &&
            run->state.recorded == CASCADE_RUNNING &&
            csc_clock_has_lease_locked(engine);
@@ -81,15 +76,14 @@ holds_locked(const cascade_engine *engine, const cascade_uuid *id,
 static bool
 is_held(cascade_store *store, const cascade_uuid *id)
 {
-    return ask(store, holds_locked, id, NULL);
+    return csc_answers_ask(store, holds_locked, id, NULL);
 }
 
 static bool
-serves_locked(const cascade_engine *engine, const cascade_uuid *id,
-              csc_aside *aside)
+serves_locked(cascade_engine *engine, const cascade_uuid *id, void *context)
 {
     (void)id;
-    (void)aside;
+    (void)context;
     return engine->life == CSC_LIFE_RUNNING && !engine->incarnation.brief &&
            csc_clock_has_lease_locked(engine);
 }
@@ -97,7 +91,7 @@ serves_locked(const cascade_engine *engine, const cascade_uuid *id,
 static bool
 is_served(cascade_store *store)
 {
-    return ask(store, serves_locked, NULL, NULL);
+    return csc_answers_ask(store, serves_locked, NULL, NULL);
 }
 
 const csc_store_answers csc_answers = {

@@ -12,12 +12,12 @@
 #include "cascade/cascade.h"
 #include "held/clock.h"
 #include "held/engine_state.h"
+#include "held/room/answers.h"
 #include "held/room/reload.h"
 #include "held/room/room.h"
 #include "held/run/drop.h"
 #include "held/run/run.h"
 #include "held/wakeup.h"
-#include "store/store.h"
 
 void
 csc_mailbox_leave(cascade_engine *engine, csc_run *run)
@@ -71,48 +71,52 @@ csc_mailbox_post(cascade_engine *engine, csc_run *run, bool more)
 /* Whether the engine has it in memory, and goes on with it. Without a lease
  * another one may have it by now. */
 static bool
-holds_locked(const cascade_engine *engine, const cascade_uuid *id)
+holds_locked(cascade_engine *engine, const cascade_uuid *id, void *context)
 {
     const csc_run *run = csc_map_get(&engine->runs, id);
 
+    (void)context;
     return run != NULL && csc_run_is_held(run) && !csc_run_is_leaving(run) &&
            csc_clock_has_lease_locked(engine) &&
            engine->life == CSC_LIFE_RUNNING;
 }
 
-/* Whether one of the handle's engines does; where `looks`, it is to look for
- * messages. */
+/* Where it has, it looks for messages. */
 static bool
-find_holder_locked(cascade_store *store, const cascade_uuid *id, bool looks)
+looks_locked(cascade_engine *engine, const cascade_uuid *id, void *context)
 {
-    bool found = false;
+    if (!holds_locked(engine, id, context))
+        return false;
+    engine->mailbox.receive_due = true;
+    csc_wakeup_house_locked(engine);
+    csc_wakeup_host_locked(engine);
+    return true;
+}
 
-    for (size_t i = 0; i < store->engine_count && !found; i++) {
-        cascade_engine *engine = store->engines[i];
+/* Whether for each of them some engine of the handle says yes. */
+static bool
+ask_for_all(cascade_store *store, csc_question *question,
+            const cascade_message_row *messages, size_t count)
+{
+    bool all = true;
 
-        pthread_mutex_lock(&engine->mutex);
-        found = holds_locked(engine, id);
-        if (found && looks) {
-            engine->mailbox.receive_due = true;
-            csc_wakeup_house_locked(engine);
-            csc_wakeup_host_locked(engine);
-        }
-        pthread_mutex_unlock(&engine->mutex);
-    }
-    return found;
+    for (size_t i = 0; i < count && all; i++)
+        all = csc_answers_ask(store, question, &messages[i].cascade_id, NULL);
+    return all;
 }
 
 bool
 csc_mailbox_are_held(cascade_store *store, const cascade_message_row *messages,
-                     size_t count, bool looks)
+                     size_t count)
 {
-    bool held = true;
+    return ask_for_all(store, holds_locked, messages, count);
+}
 
-    pthread_mutex_lock(&store->mutex);
-    for (size_t i = 0; i < count && held; i++)
-        held = find_holder_locked(store, &messages[i].cascade_id, looks);
-    pthread_mutex_unlock(&store->mutex);
-    return held;
+bool
+csc_mailbox_tell(cascade_store *store, const cascade_message_row *messages,
+                 size_t count)
+{
+    return ask_for_all(store, looks_locked, messages, count);
 }
 
 static void

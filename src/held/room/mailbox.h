@@ -69,10 +69,11 @@ void csc_mailbox_claim_again(cascade_engine *engine);
 void csc_mailbox_look_again(cascade_engine *engine);
 
 /* Whether each of the messages is for a cascade that an engine of the handle
- * has in memory: nobody else can receive it. With `looks` these engines are to
- * look for messages, as far as all are. Not locked. */
+ * has in memory: nobody else can receive it. Not locked. */
 bool csc_mailbox_are_held(cascade_store *store,
-                          const cascade_message_row *messages, size_t count,
-                          bool looks);
+                          const cascade_message_row *messages, size_t count);
+/* The same, and these engines are to look for messages, as far as all are. */
+bool csc_mailbox_tell(cascade_store *store, const cascade_message_row *messages,
+                      size_t count);
 
 #endif
