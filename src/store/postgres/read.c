@@ -305,63 +305,32 @@ pass_limit(const list_state *state)
     return state->faults > 0 && left < LIST_PASS_MIN ? LIST_PASS_MIN : left;
 }
 
-/* The parameters of one query, in the order of its parts. Returns these. */
-static unsigned
-add_list(const list_state *state, csc_postgres_params *params)
-{
-    const cascade_query *query = state->query;
-    unsigned parts = 0;
+/* A statement, with what is its own of its conditions, and the parts for those
+ * that it has in common with others: 0 where it has not. */
+typedef struct list_kind {
+    csc_postgres_statement id;
+    unsigned (*add)(const list_state *state, csc_postgres_params *params);
+    unsigned by_id;
+    unsigned by_user;
+    unsigned by_status;
+    unsigned before;
+    unsigned node;
+} list_kind;
 
-    if (query->id != NULL) {
-        csc_postgres_params_uuid(params, query->id);
-        parts |= CSC_POSTGRES_LIST_IF_ID;
-    }
-    if (query->user_id != NULL) {
-        csc_postgres_params_text(params, query->user_id);
-        parts |= CSC_POSTGRES_LIST_IF_USER;
-    }
-    if (query->status != 0) {
-        csc_postgres_params_text(params, csc_status_word(query->status));
-        parts |= CSC_POSTGRES_LIST_IF_STATUS;
-        if (query->status != CASCADE_COMPLETED)
-            parts |= CSC_POSTGRES_LIST_IF_UNFINISHED;
-    }
-    if (state->after != NULL) {
-        csc_postgres_params_uuid(params, state->after);
-        parts |= CSC_POSTGRES_LIST_IF_AFTER;
-    }
-    return parts;
-}
-
-/* The same for LIST_QUEUE: all ids are above the nil one. */
+/* All ids are above the nil one. */
 static unsigned
-add_list_queue(const list_state *state, csc_postgres_params *params)
+add_queue(const list_state *state, csc_postgres_params *params)
 {
     static const cascade_uuid nil = {{0}};
-    const cascade_query *query = state->query;
-    unsigned parts = 0;
 
-    if (query->id != NULL) {
-        csc_postgres_params_uuid(params, query->id);
-        parts |= CSC_POSTGRES_LIST_QUEUE_IF_ID;
-    }
-    if (query->user_id != NULL) {
-        csc_postgres_params_text(params, query->user_id);
-        parts |= CSC_POSTGRES_LIST_QUEUE_IF_USER;
-    }
-    if (query->status != 0) {
-        csc_postgres_params_text(params, csc_status_word(query->status));
-        parts |= CSC_POSTGRES_LIST_QUEUE_IF_STATUS;
-    }
     csc_postgres_params_uuid(params,
                              state->after != NULL ? state->after : &nil);
-    csc_postgres_params_text(params, query->queue);
-    return parts;
+    csc_postgres_params_text(params, state->query->queue);
+    return 0;
 }
 
-/* The same for LIST_USER. */
 static unsigned
-add_list_user(const list_state *state, csc_postgres_params *params)
+add_user(const list_state *state, csc_postgres_params *params)
 {
     csc_postgres_params_text(params, state->query->user_id);
     if (state->after == NULL)
@@ -370,23 +339,73 @@ add_list_user(const list_state *state, csc_postgres_params *params)
     return CSC_POSTGRES_LIST_USER_IF_AFTER;
 }
 
-/* A statement, with its parts for what all of them end with. */
-typedef struct list_kind {
-    csc_postgres_statement id;
-    unsigned (*add)(const list_state *state, csc_postgres_params *params);
-    unsigned before;
-    unsigned node;
-} list_kind;
+static unsigned
+add_any(const list_state *state, csc_postgres_params *params)
+{
+    cascade_status status = state->query->status;
+    unsigned parts = 0;
 
-static const list_kind list_any = {CSC_POSTGRES_LIST, add_list,
-                                   CSC_POSTGRES_LIST_IF_BEFORE,
-                                   CSC_POSTGRES_LIST_IF_NODE};
-static const list_kind list_queue = {CSC_POSTGRES_LIST_QUEUE, add_list_queue,
-                                     CSC_POSTGRES_LIST_QUEUE_IF_BEFORE,
-                                     CSC_POSTGRES_LIST_QUEUE_IF_NODE};
-static const list_kind list_user = {CSC_POSTGRES_LIST_USER, add_list_user,
-                                    CSC_POSTGRES_LIST_USER_IF_BEFORE,
-                                    CSC_POSTGRES_LIST_USER_IF_NODE};
+    if (status != 0 && status != CASCADE_COMPLETED)
+        parts |= CSC_POSTGRES_LIST_IF_UNFINISHED;
+    if (state->after != NULL) {
+        csc_postgres_params_uuid(params, state->after);
+        parts |= CSC_POSTGRES_LIST_IF_AFTER;
+    }
+    return parts;
+}
+
+static const list_kind list_any = {.id = CSC_POSTGRES_LIST,
+                                   .add = add_any,
+                                   .by_id = CSC_POSTGRES_LIST_IF_ID,
+                                   .by_user = CSC_POSTGRES_LIST_IF_USER,
+                                   .by_status = CSC_POSTGRES_LIST_IF_STATUS,
+                                   .before = CSC_POSTGRES_LIST_IF_BEFORE,
+                                   .node = CSC_POSTGRES_LIST_IF_NODE};
+static const list_kind list_queue = {
+    .id = CSC_POSTGRES_LIST_QUEUE,
+    .add = add_queue,
+    .by_id = CSC_POSTGRES_LIST_QUEUE_IF_ID,
+    .by_user = CSC_POSTGRES_LIST_QUEUE_IF_USER,
+    .by_status = CSC_POSTGRES_LIST_QUEUE_IF_STATUS,
+    .before = CSC_POSTGRES_LIST_QUEUE_IF_BEFORE,
+    .node = CSC_POSTGRES_LIST_QUEUE_IF_NODE};
+static const list_kind list_user = {.id = CSC_POSTGRES_LIST_USER,
+                                    .add = add_user,
+                                    .before = CSC_POSTGRES_LIST_USER_IF_BEFORE,
+                                    .node = CSC_POSTGRES_LIST_USER_IF_NODE};
+
+/* The parameters of one query, in the order of its parts. Returns these. */
+static unsigned
+add_list(const list_state *state, const list_kind *kind,
+         csc_postgres_params *params)
+{
+    const cascade_query *query = state->query;
+    unsigned parts = 0;
+
+    if (query->id != NULL && kind->by_id != 0) {
+        csc_postgres_params_uuid(params, query->id);
+        parts |= kind->by_id;
+    }
+    if (query->user_id != NULL && kind->by_user != 0) {
+        csc_postgres_params_text(params, query->user_id);
+        parts |= kind->by_user;
+    }
+    if (query->status != 0 && kind->by_status != 0) {
+        csc_postgres_params_text(params, csc_status_word(query->status));
+        parts |= kind->by_status;
+    }
+    parts |= kind->add(state, params);
+    if (query->updated_before_ms != 0) {
+        csc_postgres_params_bound(params, query->updated_before_ms);
+        parts |= kind->before;
+    }
+    if (query->node != NULL) {
+        csc_postgres_params_text(params, query->node);
+        parts |= kind->node;
+    }
+    csc_postgres_params_i64(params, (int64_t)pass_limit(state));
+    return parts;
+}
 
 static const list_kind *
 kind_of(const cascade_query *query)
@@ -403,21 +422,11 @@ static char *
 build_list(const csc_postgres *store, const list_state *state,
            csc_postgres_params *params)
 {
-    const cascade_query *query = state->query;
-    const list_kind *kind = kind_of(query);
+    const list_kind *kind = kind_of(state->query);
     unsigned parts = 0;
 
     csc_postgres_params_init(params);
-    parts = kind->add(state, params);
-    if (query->updated_before_ms != 0) {
-        csc_postgres_params_bound(params, query->updated_before_ms);
-        parts |= kind->before;
-    }
-    if (query->node != NULL) {
-        csc_postgres_params_text(params, query->node);
-        parts |= kind->node;
-    }
-    csc_postgres_params_i64(params, (int64_t)pass_limit(state));
+    parts = add_list(state, kind, params);
     return csc_statement_build(&csc_postgres_statements[kind->id], parts,
                                store->schema, store->channel);
 }
