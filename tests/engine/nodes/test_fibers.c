@@ -174,17 +174,27 @@ all_are_in(void *context)
            db_stats(c->engine).fibers == CROWD;
 }
 
-static void
-one_worker_carries_many_nodes(test_db *db)
+/* All of them are in their first step, as far as may be, which is held up. */
+static crowd *
+hold_crowd(test_db *db, const cascade_engine_options *options,
+           bool (*are_in)(void *context))
 {
-    const cascade_engine_options options = {.worker_count = 1, .fibers = 1};
-    crowd *c = open_crowd(db, &options);
+    crowd *c = open_crowd(db, options);
 
     add_node(c, "steps", two_steps, &(cascade_node_options){0});
     add_cascades(c, "steps", CROWD);
     atomic_store(&c->held, true);
     assert_ok(cascade_engine_start(c->engine));
-    assert_true(stores_until(all_are_in, c));
+    assert_true(stores_until(are_in, c));
+    return c;
+}
+
+static void
+one_worker_carries_many_nodes(test_db *db)
+{
+    const cascade_engine_options options = {.worker_count = 1, .fibers = 1};
+    crowd *c = hold_crowd(db, &options, all_are_in);
+
     assert_int_equal(db_stats(c->engine).running, CROWD);
     atomic_store(&c->held, false);
     await_all(c, CASCADE_COMPLETED);
@@ -209,13 +219,8 @@ beyond_fiber_max_a_node_has_its_worker(test_db *db)
 {
     const cascade_engine_options options = {
         .worker_count = 3, .fibers = 1, .fiber_max = 2};
-    crowd *c = open_crowd(db, &options);
+    crowd *c = hold_crowd(db, &options, five_are_in);
 
-    add_node(c, "steps", two_steps, &(cascade_node_options){0});
-    add_cascades(c, "steps", CROWD);
-    atomic_store(&c->held, true);
-    assert_ok(cascade_engine_start(c->engine));
-    assert_true(stores_until(five_are_in, c));
     atomic_store(&c->held, false);
     await_all(c, CASCADE_COMPLETED);
     assert_int_equal(atomic_load(&c->stepped), 2 * CROWD);
@@ -352,13 +357,8 @@ static void
 those_that_wait_are_told_of_a_fence(test_db *db)
 {
     const cascade_engine_options options = {.worker_count = 2, .fibers = 1};
-    crowd *c = open_crowd(db, &options);
+    crowd *c = hold_crowd(db, &options, all_are_in);
 
-    add_node(c, "steps", two_steps, &(cascade_node_options){0});
-    add_cascades(c, "steps", CROWD);
-    atomic_store(&c->held, true);
-    assert_ok(cascade_engine_start(c->engine));
-    assert_true(stores_until(all_are_in, c));
     atomic_store(&c->err, CASCADE_ERR_FENCED);
     atomic_store(&c->held, false);
     assert_true(stores_until(all_have_left, c));
@@ -372,13 +372,8 @@ static void
 those_that_wait_are_told_of_a_stop(test_db *db)
 {
     const cascade_engine_options options = {.worker_count = 2, .fibers = 1};
-    crowd *c = open_crowd(db, &options);
+    crowd *c = hold_crowd(db, &options, all_are_in);
 
-    add_node(c, "steps", two_steps, &(cascade_node_options){0});
-    add_cascades(c, "steps", CROWD);
-    atomic_store(&c->held, true);
-    assert_ok(cascade_engine_start(c->engine));
-    assert_true(stores_until(all_are_in, c));
     atomic_store(&c->err, CASCADE_ERR_UNAVAILABLE);
     atomic_store(&c->held, false);
     assert_fails(CASCADE_ERR_TIMEOUT, cascade_engine_stop(c->engine, 0));
