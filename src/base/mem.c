@@ -216,6 +216,8 @@ csc_mem_strndup(const char *text, size_t len)
 void
 csc_mem_free(void *memory)
 {
+    if (memory == NULL)
+        return; /* most are: members that are not there */
     tally -= size_of(memory);
     sys_free(memory);
 }
