@@ -111,8 +111,7 @@ send_once(call *c, const cJSON *request, const char *request_id,
     c->path = csc_run_chain_signal_path(c->store, &c->arena, &root, "update",
                                         request_id, message.sent_at_ms);
     message.path = c->path;
-    message.name =
-        csc_arena_format(&c->arena, "%s%s", CSC_UPDATE_NAME, c->name);
+    message.name = csc_arena_join(&c->arena, CSC_UPDATE_NAME, c->name);
     if (message.path == NULL || message.name == NULL)
         return csc_fail_memory();
     err = wrap_request(c, request, &payload);
@@ -432,7 +431,7 @@ cascade_get_published(cascade_store *store, const cascade_uuid *id,
                        name);
     if (err != CASCADE_OK)
         return err;
-    s.key = csc_arena_format(&arena, "%s%s", CSC_PUBLISHED_KEY, name);
+    s.key = csc_arena_join(&arena, CSC_PUBLISHED_KEY, name);
     err = s.key != NULL ? query(store, id, &s) : csc_fail_memory();
     csc_arena_fini(&arena);
     if (err == CASCADE_OK && s.value == NULL)

@@ -123,9 +123,8 @@ rename_path(csc_document *document, const char *path, const char *id)
     cascade_uuid old;
     const char *rest = csc_kind_skip_id(path, &old);
 
-    return csc_arena_format(&document->arena, "%s%s%s", id,
-                            rest != NULL ? "" : "/",
-                            rest != NULL ? rest : path);
+    return csc_arena_join(&document->arena, id, rest != NULL ? "" : "/",
+                          rest != NULL ? rest : path);
 }
 
 /* The record of a child that is RUNNING, with the policy "abandon". */

@@ -128,8 +128,7 @@ begin_post(call *c)
         return csc_fail_memory();
     c->post = post;
     post->reenter = true;
-    post->part_name =
-        csc_arena_format(&post->arena, "%s%s", CSC_CHILD_PREFIX, c->name);
+    post->part_name = csc_arena_join(&post->arena, CSC_CHILD_PREFIX, c->name);
     post->children =
         (csc_family){.queue = csc_arena_strdup(&post->arena, c->options.queue),
                      .priority = c->options.priority,
@@ -335,7 +334,7 @@ begin_gather(cascade_node *node, const csc_part *part, const csc_ids *after)
         return csc_fail_memory();
     ids = csc_arena_alloc(&post->arena, after->count, sizeof(*ids));
     post->part_name =
-        csc_arena_format(&post->arena, "%s%s", CSC_GATHER_PREFIX, part->name);
+        csc_arena_join(&post->arena, CSC_GATHER_PREFIX, part->name);
     if (post->arena.failed) {
         csc_op_free(post);
         return csc_fail_memory();

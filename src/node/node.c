@@ -11,6 +11,7 @@
 #include "base/check.h"
 #include "base/data/arena.h"
 #include "base/data/buf.h"
+#include "base/data/digits.h"
 #include "base/data/text.h"
 #include "base/error.h"
 #include "base/json/json.h"
@@ -112,13 +113,13 @@ csc_node_path(cascade_node *node, int32_t parent, const char *name,
               uint32_t occurrence)
 {
     char id[CASCADE_UUID_TEXT_SIZE];
+    char up[CSC_DIGITS_SIZE];
+    char nth[CSC_DIGITS_SIZE];
 
-    cascade_uuid_format(&node->run->state.id, id);
-    if (parent == CSC_NO_PARENT)
-        return csc_arena_format(&node->arena, "%s/-/%s#%u", id, name,
-                                (unsigned)occurrence);
-    return csc_arena_format(&node->arena, "%s/%d/%s#%u", id, (int)parent, name,
-                            (unsigned)occurrence);
+    return csc_arena_join(
+        &node->arena, cascade_uuid_format(&node->run->state.id, id), "/",
+        parent == CSC_NO_PARENT ? "-" : csc_digits(parent, up), "/", name, "#",
+        csc_digits(occurrence, nth));
 }
 
 const char *

@@ -27,6 +27,7 @@
 #include "base/check.h"
 #include "base/data/arena.h"
 #include "base/data/buf.h"
+#include "base/data/digits.h"
 #include "base/error.h"
 #include "base/json/json.h"
 #include "cascade/cascade.h"
@@ -61,11 +62,12 @@ name_call(call *c)
 {
     csc_arena *arena = &c->node->arena;
     const char *prefix = csc_kind_prefix(c->part.kind);
+    char nth[CSC_DIGITS_SIZE];
 
-    c->full_name = csc_arena_format(arena, "%s%s", prefix, c->part.name);
-    c->key = csc_arena_format(arena, "%s%s#%u",
-                              c->part.kind == CSC_PART_STEP ? "" : prefix,
-                              c->part.name, (unsigned)c->part.occurrence);
+    c->full_name = csc_arena_join(arena, prefix, c->part.name);
+    c->key =
+        csc_arena_join(arena, c->part.kind == CSC_PART_STEP ? "" : prefix,
+                       c->part.name, "#", csc_digits(c->part.occurrence, nth));
     return arena->failed ? csc_fail_memory() : CASCADE_OK;
 }
 
@@ -115,8 +117,8 @@ csc_step_record_part(cascade_node *node, const csc_part *part, csc_post *post,
 {
     cascade_err err = CASCADE_OK;
 
-    post->part_name = csc_arena_format(&post->arena, "%s%s",
-                                       csc_kind_prefix(part->kind), part->name);
+    post->part_name =
+        csc_arena_join(&post->arena, csc_kind_prefix(part->kind), part->name);
     post->part_occurrence = part->occurrence;
     if (post->arena.failed) {
         csc_op_free(post);

@@ -37,8 +37,7 @@ make_ticket(cascade_node *node, const char *name, const cJSON *payload)
         cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(payload, "path"));
 
     /* <name>/<path>: names have no slash */
-    return csc_arena_format(&node->arena, "%s/%s", name,
-                            path != NULL ? path : "");
+    return csc_arena_join(&node->arena, name, "/", path != NULL ? path : "");
 }
 
 cascade_err
@@ -60,7 +59,7 @@ cascade_node_await_update(cascade_node *node, const char *name,
         err = csc_txn_refuse(node, "an update");
     if (err != CASCADE_OK)
         return err;
-    full = csc_arena_format(&node->arena, "%s%s", CSC_UPDATE_NAME, name);
+    full = csc_arena_join(&node->arena, CSC_UPDATE_NAME, name);
     if (full == NULL)
         return csc_fail_memory();
     err = csc_wait_for(node, full, timeout_ms, &payload);
@@ -165,7 +164,7 @@ cascade_node_answer(cascade_node *node, const char *ticket, cJSON *answer)
     if (err == CASCADE_OK)
         err = csc_txn_refuse(node, "an answer");
     if (err == CASCADE_OK) {
-        name = csc_arena_format(&node->arena, "%s%s", CSC_ANSWER_NAME, name);
+        name = csc_arena_join(&node->arena, CSC_ANSWER_NAME, name);
         err = name != NULL
                   ? csc_step_run(node, name, give_answer, &r, NULL, NULL)
                   : csc_fail_memory();
@@ -185,7 +184,7 @@ cascade_node_publish(cascade_node *node, const char *name, cJSON *value)
     if (err == CASCADE_OK && node == NULL)
         err = csc_fail(CASCADE_ERR_INVALID, "publish %s: node is NULL", name);
     if (err == CASCADE_OK) {
-        key = csc_arena_format(&node->arena, "%s%s", CSC_PUBLISHED_KEY, name);
+        key = csc_arena_join(&node->arena, CSC_PUBLISHED_KEY, name);
         err = key != NULL ? CASCADE_OK : csc_fail_memory();
     }
     if (err != CASCADE_OK) {

@@ -73,8 +73,8 @@ begin_wait(cascade_node *node, const csc_part *part, wait_end end)
     post = csc_op_create(CSC_POST_WAIT, node->exec->function_id);
     if (post == NULL)
         return csc_fail_memory();
-    post->part_name = csc_arena_format(&post->arena, "%s%s",
-                                       csc_kind_prefix(part->kind), part->name);
+    post->part_name =
+        csc_arena_join(&post->arena, csc_kind_prefix(part->kind), part->name);
     if (post->part_name == NULL) {
         csc_op_free(post);
         return csc_fail_memory();

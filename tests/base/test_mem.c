@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/data/arena.h"
 #include "base/data/buf.h"
 #include "base/mem.h"
 #include "base/support.h"
@@ -210,6 +211,28 @@ a_failure_is_remembered_until_it_is_cleared(void **state)
     assert_false(buf.failed);
 }
 
+static void
+texts_are_joined_in_an_arena(void **state)
+{
+    static const char none[] = "";
+    char large[300];
+    csc_arena arena = {0};
+
+    (void)state;
+    memset(large, 'x', sizeof(large) - 1);
+    large[sizeof(large) - 1] = '\0';
+    assert_string_equal(csc_arena_join(&arena, "a", "", "bc", "d"), "abcd");
+    assert_string_equal(csc_arena_join(&arena, none), "");
+    assert_int_equal(strlen(csc_arena_join(&arena, large, "/", large)),
+                     2 * (sizeof(large) - 1) + 1);
+    csc_arena_fini(&arena);
+    (void)csc_mem_fail_at(1, 0);
+    assert_null(csc_arena_join(&arena, "a", "b"));
+    (void)csc_mem_fail_at(0, 0);
+    assert_true(arena.failed);
+    csc_arena_fini(&arena);
+}
+
 int
 main(void)
 {
@@ -224,6 +247,7 @@ main(void)
         cmocka_unit_test(a_text_grows_across_every_size),
         cmocka_unit_test(a_text_grows_in_few_allocations),
         cmocka_unit_test(a_failure_is_remembered_until_it_is_cleared),
+        cmocka_unit_test(texts_are_joined_in_an_arena),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -155,6 +155,24 @@ csc_arena_strdup(csc_arena *arena, const char *text)
 }
 
 char *
+csc_arena_join_all(csc_arena *arena, const char *const *texts, size_t count)
+{
+    size_t len = 0;
+    char *joined = NULL;
+    char *at = NULL;
+
+    for (size_t i = 0; i < count; i++)
+        len += strlen(texts[i]);
+    joined = take(arena, len + 1);
+    if (joined == NULL)
+        return NULL;
+    at = joined;
+    for (size_t i = 0; i < count; i++)
+        at = stpcpy(at, texts[i]);
+    return joined;
+}
+
+char *
 csc_arena_format(csc_arena *arena, const char *format, ...)
 {
     char small[256];

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/data/digits.h"
 #include "base/mem.h"
 #include "cascade/cascade.h"
 
@@ -89,17 +90,10 @@ csc_buf_add_char(csc_buf *buf, char c)
 void
 csc_buf_add_i64(csc_buf *buf, int64_t number)
 {
-    char text[20]; /* "-9223372036854775808" */
-    char *at = text + sizeof(text);
-    uint64_t rest = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
+    char text[CSC_DIGITS_SIZE];
+    const char *at = csc_digits(number, text);
 
-    do {
-        *--at = (char)('0' + rest % 10);
-        rest /= 10;
-    } while (rest != 0);
-    if (number < 0)
-        *--at = '-';
-    csc_buf_add(buf, at, (size_t)(text + sizeof(text) - at));
+    csc_buf_add(buf, at, (size_t)(text + sizeof(text) - 1 - at));
 }
 
 void

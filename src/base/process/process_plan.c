@@ -83,8 +83,8 @@ plan_paths(csc_process_plan *plan, const char *program)
         const char *folder = csc_arena_strndup(&plan->arena, at, len);
 
         if (len > 0)
-            paths[count++] = csc_arena_format(
-                &plan->arena, "%s/%s", folder != NULL ? folder : "", program);
+            paths[count++] = csc_arena_join(
+                &plan->arena, folder != NULL ? folder : "", "/", program);
         at += len + (at[len] == ':');
     }
     paths[count] = NULL;

@@ -198,8 +198,8 @@ copy_path(const fork *f, const cascade_execution_row *row, bool ours)
 
     if (csc_full_output_is_path(row->node_instance_id) &&
         strncmp(row->node_instance_id, f->origin, len) == 0)
-        return csc_arena_format(f->b->env->arena, "%s%s", f->b->cascade_id,
-                                row->node_instance_id + len);
+        return csc_arena_join(f->b->env->arena, f->b->cascade_id,
+                              row->node_instance_id + len);
     return csc_arena_format(f->b->env->arena, "%s/%sfork/%d", f->b->cascade_id,
                             ours ? "message/" : "", (int)row->function_id);
 }

@@ -88,8 +88,8 @@ csc_reset_refusal_text(struct csc_builder *b, csc_refusal refusal)
 
     if (refusal != CSC_REFUSAL_CONTINUED)
         return text;
-    return csc_arena_format(b->env->arena, "%s%s", text,
-                            cascade_uuid_format(&b->state->continued_as, next));
+    return csc_arena_join(b->env->arena, text,
+                          cascade_uuid_format(&b->state->continued_as, next));
 }
 
 /* ---- Heirs -------------------------------------------------------------- */

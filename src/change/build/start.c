@@ -107,8 +107,8 @@ add_signals(builder *b, const csc_build_start *start)
     for (size_t i = 0; i < start->signal_count; i++) {
         const csc_build_signal *signal = &start->signals[i];
         cascade_execution_row *row = NULL;
-        const char *name = csc_arena_format(b->env->arena, "%s%s",
-                                            CSC_SIGNAL_PREFIX, signal->name);
+        const char *name =
+            csc_arena_join(b->env->arena, CSC_SIGNAL_PREFIX, signal->name);
 
         if (name == NULL)
             return; /* the arena has failed */
