@@ -48,18 +48,23 @@ csc_full_output_uuid(csc_json_span span, cascade_uuid *id)
 
 /* ---- Whose it is -------------------------------------------------------- */
 
+static const char *
+skip_digits(const char *at)
+{
+    while (*at >= '0' && *at <= '9')
+        at++;
+    return at;
+}
+
 /* `<parent>/<name>#<n>` */
 static bool
 is_place(const char *text)
 {
-    size_t digits = strspn(text, "0123456789");
+    const char *slash = text[0] == '-' ? text + 1 : skip_digits(text);
     const char *number = strrchr(text, '#');
 
-    if (text[0] == '-')
-        digits = 1;
-    return digits > 0 && text[digits] == '/' && number != NULL &&
-           number[1] != '\0' &&
-           number[1 + strspn(number + 1, "0123456789")] == '\0';
+    return slash > text && *slash == '/' && number != NULL &&
+           number[1] != '\0' && *skip_digits(number + 1) == '\0';
 }
 
 bool
@@ -215,12 +220,15 @@ read_member(csc_record *record, const record_member *member, csc_json_span span)
 static const record_member *
 find_member(csc_json_span key, size_t *at)
 {
-    for (size_t i = 0; i < MEMBER_COUNT; i++) {
-        const record_member *member = &members[(*at + i) % MEMBER_COUNT];
+    size_t next = *at;
 
+    for (size_t i = 0; i < MEMBER_COUNT; i++) {
+        const record_member *member = &members[next];
+
+        next = next + 1 < MEMBER_COUNT ? next + 1 : 0;
         if (key.len == member->len &&
             memcmp(key.data, member->name, key.len) == 0) {
-            *at = (size_t)(member - members) + 1;
+            *at = next;
             return member;
         }
     }

@@ -4,7 +4,7 @@
  */
 #include "state/kind.h"
 
-#include <stdlib.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "cascade/cascade.h"
@@ -46,6 +46,9 @@ csc_kind_of(const char *full_name)
 {
     size_t count = sizeof(prefixes) / sizeof(prefixes[0]);
 
+    if (strncmp(full_name, CSC_RESERVED_PREFIX, strlen(CSC_RESERVED_PREFIX)) !=
+        0)
+        return CSC_PART_NONE;
     for (size_t kind = CSC_PART_NONE + 1; kind < count; kind++)
         if (strncmp(full_name, prefixes[kind], strlen(prefixes[kind])) == 0)
             return (csc_part_kind)kind;
@@ -54,15 +57,18 @@ csc_kind_of(const char *full_name)
 
 /* Reads a decimal number from *at on; false when there is none that fits. */
 static bool
-read_number(const char **at, long max, long *number)
+read_number(const char **at, int64_t max, int64_t *number)
 {
-    char *end = NULL;
+    const char *digit = *at;
+    int64_t value = 0;
 
-    if (**at < '0' || **at > '9')
+    for (; *digit >= '0' && *digit <= '9' && value <= max; digit++)
+        value = 10 * value + (*digit - '0');
+    if (digit == *at)
         return false;
-    *number = strtol(*at, &end, 10);
-    *at = end;
-    return *number <= max;
+    *number = value;
+    *at = digit;
+    return value <= max;
 }
 
 bool
@@ -72,8 +78,8 @@ csc_kind_path(const char *node_instance_id, const cascade_uuid *cascade,
     char id[CASCADE_UUID_TEXT_SIZE];
     const char *at = node_instance_id;
     const char *hash = strrchr(node_instance_id, '#');
-    long up = CSC_NO_PARENT;
-    long nth = 0;
+    int64_t up = CSC_NO_PARENT;
+    int64_t nth = 0;
 
     cascade_uuid_format(cascade, id);
     if (hash == NULL || strncmp(at, id, sizeof(id) - 1) != 0)

@@ -322,40 +322,50 @@ take_over(csc_state *state, const csc_exec *heir)
 
 /* ---- Executions --------------------------------------------------------- */
 
-/* A number of the meta, from 0 to `max`; 0 without one. */
+/* From 0 to `max`; anything else is 0. */
 static int32_t
-meta_number(const char *meta, const char *name, int32_t max)
+meta_number(csc_json_span value, int32_t max)
 {
-    csc_json_span span;
     int64_t number = 0;
 
-    if (!csc_json_read_member(meta, name, &span) ||
-        !csc_json_read_i64(span, &number) || number < 0 || number > max)
+    if (!csc_json_read_i64(value, &number) || number < 0 || number > max)
         return 0;
     return (int32_t)number;
 }
 
-static cascade_err
-read_meta(csc_state *state)
+static void
+read_meta_member(csc_state *state, csc_json_span name, csc_json_span value)
 {
-    csc_json_span span;
-
-    state->priority = meta_number(state->meta, "priority", CSC_PRIORITY_MAX);
-    state->depth = meta_number(state->meta, "depth", INT32_MAX - 1);
-    if (csc_json_read_member(state->meta, "parent", &span) &&
-        !csc_full_output_uuid(span, &state->parent))
+    if (csc_json_read_is(name, "priority"))
+        state->priority = meta_number(value, CSC_PRIORITY_MAX);
+    else if (csc_json_read_is(name, "depth"))
+        state->depth = meta_number(value, INT32_MAX - 1);
+    else if (csc_json_read_is(name, "run_number"))
+        state->run_number = meta_number(value, INT32_MAX - 1);
+    else if (csc_json_read_is(name, "deadline") && !state->course.any)
+        (void)csc_json_read_i64(value, &state->deadline_ms);
+    else if (csc_json_read_is(name, "parent") &&
+             !csc_full_output_uuid(value, &state->parent))
         state->parent = (cascade_uuid){{0}};
-    if (csc_json_read_member(state->meta, "child", &span) &&
-        !csc_full_output_uuid(span, &state->child_id))
+    else if (csc_json_read_is(name, "child") &&
+             !csc_full_output_uuid(value, &state->child_id))
         state->child_id = state->id;
-    state->run_number = meta_number(state->meta, "run_number", INT32_MAX - 1);
+}
+
+static void
+read_meta(csc_state *state, csc_json_span meta)
+{
+    csc_json_iter iter;
+
+    state->priority = 0;
+    state->depth = 0;
+    state->run_number = 0;
+    state->deadline_ms = CASCADE_TIME_NONE;
+    csc_json_read_iter_init(&iter, meta.data, meta.len);
+    while (csc_json_read_next(&iter))
+        read_meta_member(state, iter.key, iter.value);
     if (state->run_number == 0)
         state->run_number = 1;
-    state->deadline_ms = CASCADE_TIME_NONE;
-    if (!state->course.any &&
-        csc_json_read_member(state->meta, "deadline", &span))
-        (void)csc_json_read_i64(span, &state->deadline_ms);
-    return CASCADE_OK;
 }
 
 /* Of a cascade that has a parent, as execution 0 says: none before that one
@@ -411,8 +421,8 @@ set_record(csc_state *state, csc_exec *exec, const csc_record *record)
     if (err != CASCADE_OK || record->meta.data == NULL ||
         exec->function_id != 0 || exec->part != CSC_PART_NONE)
         return err;
-    err = set_span(&state->meta, record->meta);
-    return err == CASCADE_OK ? read_meta(state) : err;
+    read_meta(state, record->meta);
+    return set_span(&state->meta, record->meta);
 }
 
 /* As its record says: it waits for its completion from outside, or not. */
@@ -791,7 +801,9 @@ pass_over(csc_state *state, const cascade_execution_row *row,
     err = set_text(&state->first_node, row->node_name, strlen(row->node_name));
     if (err == CASCADE_OK && record->meta.data != NULL)
         err = set_span(&state->meta, record->meta);
-    return err == CASCADE_OK && state->meta != NULL ? read_meta(state) : err;
+    if (err == CASCADE_OK && state->meta != NULL)
+        read_meta(state, csc_json_read_whole(state->meta));
+    return err;
 }
 
 static cascade_err
