@@ -77,21 +77,44 @@ csc_seal_key_fini(csc_seal_key *key)
 
 /* ---- Hashes -------------------------------------------------------------- */
 
+/* A row is many small pieces: they are gathered, and hashed together. */
 typedef struct hashing {
     bool secret;
     union {
         csc_hmac hmac;
         csc_siphash sip;
     } with;
+    size_t gathered;
+    unsigned char pieces[256];
 } hashing;
 
 static void
-add_bytes(hashing *h, const void *bytes, size_t len)
+hash_bytes(hashing *h, const void *bytes, size_t len)
 {
     if (h->secret)
         csc_hmac_add(&h->with.hmac, bytes, len);
     else
         csc_siphash_add(&h->with.sip, bytes, len);
+}
+
+static void
+hash_gathered(hashing *h)
+{
+    hash_bytes(h, h->pieces, h->gathered);
+    h->gathered = 0;
+}
+
+static void
+add_bytes(hashing *h, const void *bytes, size_t len)
+{
+    if (len > sizeof(h->pieces) - h->gathered)
+        hash_gathered(h);
+    if (len > sizeof(h->pieces)) {
+        hash_bytes(h, bytes, len);
+        return;
+    }
+    memcpy(h->pieces + h->gathered, bytes, len);
+    h->gathered += len;
 }
 
 static void
@@ -109,12 +132,13 @@ static void
 add_text(hashing *h, const char *text)
 {
     const unsigned char there = text != NULL;
+    size_t len = there ? strlen(text) : 0;
 
     add_bytes(h, &there, 1);
-    if (text == NULL)
+    if (!there)
         return;
-    add_number(h, (int64_t)strlen(text));
-    add_bytes(h, text, strlen(text));
+    add_number(h, (int64_t)len);
+    add_bytes(h, text, len);
 }
 
 static void
@@ -123,6 +147,7 @@ begin_hash(hashing *h, const csc_seal_key *key, char of, const cascade_uuid *id)
     static const unsigned char known[CSC_SIPHASH_KEY_SIZE] = {0};
 
     h->secret = key->secret;
+    h->gathered = 0;
     if (key->secret)
         csc_hmac_init(&h->with.hmac, &key->hmac);
     else
@@ -136,6 +161,7 @@ static void
 end_hash(hashing *h, unsigned char tag[TAG_SIZE])
 {
     memset(tag, 0, TAG_SIZE);
+    hash_gathered(h);
     if (h->secret)
         csc_hmac_end(&h->with.hmac, tag);
     else
@@ -669,9 +695,9 @@ write_text(const csc_seal *seal, const cascade_row *row, csc_arena *arena,
     mask(seal, tag, sum);
     write_hex(sum, tag_size(seal->key), sum_text);
     write_hex(tag, tag_size(seal->key), tag_text);
-    next->text = csc_arena_format(
-        arena, "%s:%s:%s:%s", seal->key->secret ? KIND_SECRET : KIND_CHECKSUM,
-        seal->key->id, sum_text, tag_text);
+    next->text = csc_arena_join(
+        arena, seal->key->secret ? KIND_SECRET ":" : KIND_CHECKSUM ":",
+        seal->key->id, ":", sum_text, ":", tag_text);
     return next->text != NULL ? CASCADE_OK : csc_fail_memory();
 }
 

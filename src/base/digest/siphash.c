@@ -75,16 +75,16 @@ void
 csc_siphash_add(csc_siphash *hash, const void *bytes, size_t len)
 {
     const unsigned char *at = bytes;
-    const unsigned char *end = len > 0 ? at + len : at;
     unsigned used = (unsigned)(hash->byte_count % 8);
 
     hash->byte_count += len;
-    while (at < end) {
-        if (used == 0 && end - at >= 8) {
-            take_word(hash, load_le64(at));
-            at += 8;
-            continue;
-        }
+    for (; len >= 8; at += 8, len -= 8) {
+        uint64_t word = load_le64(at);
+
+        take_word(hash, hash->word | word << (8 * used));
+        hash->word = used > 0 ? word >> (64 - 8 * used) : 0;
+    }
+    for (; len > 0; len--) {
         hash->word |= (uint64_t)*at++ << (8 * used);
         used = (used + 1) % 8;
         if (used == 0) {
