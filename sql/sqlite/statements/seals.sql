@@ -13,6 +13,16 @@ VALUES (?1, ?2, ?3)
 ON CONFLICT (cascade_id) DO UPDATE
 SET number = excluded.number, seal = excluded.seal;
 
+-- name: update_seal
+-- verb: write a seal
+--
+-- Writes a seal that is there, at less cost.
+--
+-- ?1 cascade, ?2 number, ?3 seal
+UPDATE main.cascade_seals
+SET number = ?2, seal = ?3
+WHERE cascade_id = ?1;
+
 -- name: delete_seal
 -- verb: delete a seal
 --

@@ -14,17 +14,33 @@
 #include "cascade/store.h"
 #include "store/store.h"
 
+static cascade_err
+write_by(csc_sqlite_conn *conn, csc_sqlite_statement statement,
+         const cascade_uuid *cascade_id, const cascade_seal_row *row,
+         int *changes)
+{
+    csc_sqlite_call call;
+
+    csc_sqlite_call_begin(&call, conn, statement);
+    csc_sqlite_call_add_uuid(&call, cascade_id);
+    csc_sqlite_call_add_i64(&call, row->number);
+    csc_sqlite_call_add_text(&call, row->seal);
+    return csc_sqlite_call_run(&call, changes);
+}
+
+/* All but the first have one before them. */
 cascade_err
 csc_sqlite_seals_write(csc_sqlite_conn *conn, const cascade_uuid *cascade_id,
                        const cascade_seal_row *row)
 {
-    csc_sqlite_call call;
+    int changes = 0;
+    cascade_err err = CASCADE_OK;
 
-    csc_sqlite_call_begin(&call, conn, CSC_SQLITE_WRITE_SEAL);
-    csc_sqlite_call_add_uuid(&call, cascade_id);
-    csc_sqlite_call_add_i64(&call, row->number);
-    csc_sqlite_call_add_text(&call, row->seal);
-    return csc_sqlite_call_run(&call, NULL);
+    if (row->number > 1)
+        err = write_by(conn, CSC_SQLITE_UPDATE_SEAL, cascade_id, row, &changes);
+    if (err != CASCADE_OK || changes > 0)
+        return err;
+    return write_by(conn, CSC_SQLITE_WRITE_SEAL, cascade_id, row, NULL);
 }
 
 cascade_err
