@@ -3,19 +3,18 @@
 #
 #   check.sh ROOT
 #
-# The model of ownership and fencing, checked exhaustively, and each of its
+# The models of ownership and of limits, checked exhaustively, and each of their
 # wrong variants, which must be found wrong by the assertion that is meant:
 #
-#   states    every state that two faults can lead to keeps the assertions, and
-#             where nothing can happen any more both cascades have ended
-#   cycles    no run with one fault goes on for ever
+#   states    every state that so many faults can lead to keeps the assertions,
+#             and where nothing can happen any more all has ended
+#   cycles    no run with so many faults goes on for ever
 #
-# And every function that the model names is in src/. A search that is cut off
-# (depth, memory) fails. Tables and programs are made in a temporary folder.
+# And every function that the first one names is in src/. A search that is cut
+# off (depth, memory) fails. Tables and programs are made in a temporary folder.
 set -eu
 
 root=$(CDPATH='' cd -- "$1" && pwd)
-model=$root/tests/model/ownership.pml
 command -v spin >/dev/null || { echo "spin is missing" >&2; exit 1; }
 folder=$(mktemp -d "${TMPDIR:-/tmp}/cascade-model.XXXXXX")
 trap 'rm -rf "$folder"' EXIT
@@ -30,8 +29,8 @@ fail() {
     exit 1
 }
 
-# search FAULTS states|cycles [VARIANT]: leaves what pan says in `answer`. Only
-# the long search is worth an optimised program.
+# search FAULTS states|cycles [VARIANT]: of $model; leaves what pan says in
+# `answer`. Only the long search is worth an optimised program.
 search() {
     rm -f answer pan pan.* ./*.trail
     flags="-O0 -DSAFETY"
@@ -73,6 +72,7 @@ breaks() {
     echo "found: $1: $(figures)"
 }
 
+model=$root/tests/model/ownership.pml
 grep -o 'csc_[a-z0-9_]*' "$model" | sort -u >named
 [ "$(wc -l <named)" -ge 20 ] || fail "the model names too few functions"
 while read -r name; do
@@ -93,3 +93,16 @@ breaks SENDER_WRITES_RUN 0 states "$ended"
 breaks KEEPS_CLAIM 1 states "$ended"
 breaks NO_UNBLOCK 2 states "$ended"
 breaks RESTLESS 0 cycles "non-progress cycle"
+
+model=$root/tests/model/limits.pml
+ended='assertion violated (((phase[0]==1)&&(phase[1]==1))&&(phase[2]==1))'
+holds 1 states
+holds 0 cycles
+for variant in COUNTS_WITH_LOCK HEARS_LAST ENDS_QUIETLY STARTS_QUIETLY NO_TIMER \
+    NO_VERSION; do
+    breaks $variant 0 states "$ended"
+done
+for variant in REMOVES_QUIETLY KEEPS_SLOT; do
+    breaks $variant 1 states "$ended"
+done
+breaks NO_SHARE 0 states "((slot[0]+slot[1])+slot[2])<=maximum"
