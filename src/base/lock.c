@@ -2,6 +2,12 @@
  *
  * A thin layer without state in a normal build; with CASCADE_FAULTS, which only
  * our tests define, it counts what is alive and can let the Nth fail.
+ *
+ * The owner of a mutex is what an error-checking one of POSIX keeps: to ask for
+ * such a mutex until a time that has passed is answered with EDEADLK to its
+ * owner, and to nobody else. There is no second record of it that could be
+ * wrong: neither while a condition is waited for, nor where a test locks one
+ * by itself.
  */
 #include "base/lock.h"
 
@@ -71,10 +77,71 @@ made(const char *what, int failed)
     return CASCADE_OK;
 }
 
+#ifdef CASCADE_ASSERTS
+static _Thread_local int held_count; /* taken here, and not given back */
+
+static int
+make_mutex(pthread_mutex_t *mutex)
+{
+    pthread_mutexattr_t attr;
+    int failed = pthread_mutexattr_init(&attr);
+
+    if (failed == 0) {
+        failed = pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ERRORCHECK);
+        if (failed == 0)
+            failed = pthread_mutex_init(mutex, &attr);
+        (void)pthread_mutexattr_destroy(&attr);
+    }
+    return failed;
+}
+
+void
+csc_lock_take(pthread_mutex_t *mutex)
+{
+    int failed = pthread_mutex_lock(mutex);
+
+    csc_assert(failed == 0); /* EDEADLK: this thread has it already */
+    held_count++;
+}
+
+void
+csc_lock_give(pthread_mutex_t *mutex)
+{
+    int failed = pthread_mutex_unlock(mutex);
+
+    csc_assert(failed == 0); /* EPERM: this thread does not have it */
+    held_count--;
+}
+
+bool
+csc_lock_is_held(const pthread_mutex_t *mutex)
+{
+    const struct timespec passed = {0};
+    pthread_mutex_t *one = (pthread_mutex_t *)(uintptr_t)mutex;
+    int answer = pthread_mutex_timedlock(one, &passed);
+
+    if (answer == 0)
+        (void)pthread_mutex_unlock(one);
+    return answer == EDEADLK;
+}
+
+bool
+csc_lock_is_none_held(void)
+{
+    return held_count <= 0; /* below 0: a test has locked it by itself */
+}
+#else
+static int
+make_mutex(pthread_mutex_t *mutex)
+{
+    return pthread_mutex_init(mutex, NULL);
+}
+#endif
+
 cascade_err
 csc_lock_init_mutex(pthread_mutex_t *mutex)
 {
-    int failed = is_failing() ? EAGAIN : pthread_mutex_init(mutex, NULL);
+    int failed = is_failing() ? EAGAIN : make_mutex(mutex);
 
     return made("mutex", failed);
 }

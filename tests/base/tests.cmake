@@ -6,6 +6,7 @@ cascade_test(base_error test_error.c support.c)
 cascade_test(base_mem test_mem.c support.c)
 cascade_test(base_fiber test_fiber.c support.c)
 target_link_libraries(test_base_fiber PRIVATE m) # fenv.h
+cascade_test(base_lock test_lock.c)
 cascade_test(base_process test_process.c support.c)
 cascade_test(base_map test_map.c support.c)
 cascade_test(base_tree test_tree.c support.c)
