@@ -11,6 +11,8 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "base/error.h"
+#include "base/lock.h"
 #include "cascade/cascade.h"
 
 #define LINE_MAX_BYTES 1000
@@ -22,6 +24,7 @@ csc_log_add(const csc_log *log, cascade_log_level level, const char *format,
     char line[LINE_MAX_BYTES + 1] = "";
     va_list args;
 
+    csc_assert(csc_lock_is_none_held());
     if (log == NULL || log->fn == NULL || level > log->level)
         return;
     va_start(args, format);

@@ -222,6 +222,7 @@ begin_walk(walk *w, const csc_key *key, int32_t place, size_t nth)
 static const csc_event *
 next_of_walk(walk *w)
 {
+    csc_assert(w->count <= CSC_TREE_HEIGHT_MAX);
     while (w->count > 0) {
         const csc_tree_node *node = w->path[--w->count];
         const csc_event *event = event_of(node);
@@ -329,6 +330,7 @@ last_joined(const csc_context *c, int64_t from, int64_t to)
     size_t first = 0;
     size_t end = 0;
 
+    csc_assert(from <= to);
     if (seen->count == 0)
         return NULL;
     first = events_below(c->key, from);
@@ -437,6 +439,7 @@ gather_joined(csc_context *c)
     gathering g = {&c->joined, &c->joined_count, &c->joined_room, false};
     size_t events = csc_tree_count(&c->key->events);
 
+    csc_assert(c->joined_count == 0 && c->joined_before == 0);
     if (seen->count == 0)
         return true;
     if (events / LOOKS_PER_ID > seen->count) {
@@ -479,6 +482,7 @@ gather_own(csc_context *c)
         return true;
     c->own_from = parts_below(c->key, id, INT64_MIN);
     end = parts_below(c->key, id, last_passed(c) + 1);
+    csc_assert(end >= c->own_from);
     c->own_count = end - c->own_from;
     if (passable(c) == c->passed->count || c->own_count == 0)
         return true;
@@ -515,6 +519,7 @@ csc_context_fini(csc_context *context)
 size_t
 csc_context_count(const csc_context *context, bool behind)
 {
+    csc_assert(context->joined_before <= context->joined_count);
     return behind ? context->own_count + context->joined_count -
                         context->joined_before
                   : context->plain_count + context->joined_before;
@@ -546,6 +551,7 @@ joined_among(const csc_context *c, bool behind, size_t nth)
     size_t from = nth > others ? nth - others : 0;
     size_t to = nth < count ? nth : count;
 
+    csc_assert(nth < csc_context_count(c, behind));
     while (from < to) {
         size_t j = from + (to - from) / 2;
 
@@ -555,6 +561,7 @@ joined_among(const csc_context *c, bool behind, size_t nth)
         else
             to = j;
     }
+    csc_assert(from <= nth && from <= count);
     return from;
 }
 
@@ -594,5 +601,6 @@ csc_context_read(csc_context *context, bool behind, size_t nth, size_t count,
                 behind ? nth_direct(context, true, ++other) : next_of_walk(&w);
         }
     }
+    csc_assert(read <= count);
     return read;
 }

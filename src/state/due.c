@@ -44,6 +44,8 @@ order_limits(const csc_tree_node *a, const csc_tree_node *b)
     const csc_exec *right = limited_of(b);
     int order = compare(left->limit_ms, right->limit_ms);
 
+    csc_assert(left->limit_ms != CASCADE_TIME_NONE &&
+               right->limit_ms != CASCADE_TIME_NONE);
     return order != 0 ? order : compare(left->function_id, right->function_id);
 }
 
@@ -54,6 +56,7 @@ order_overdue(const csc_tree_node *a, const csc_tree_node *b)
     const csc_exec *right = overdue_of(b);
     int order = compare(csc_due_queue_time(left), csc_due_queue_time(right));
 
+    csc_assert(left->external != NULL && right->external != NULL);
     return order != 0 ? order : compare(left->function_id, right->function_id);
 }
 
@@ -63,6 +66,7 @@ void
 csc_due_pass_limit(csc_state *state, csc_exec *exec)
 {
     csc_tree_take(&state->limits, &exec->as_limited, order_limits, NULL);
+    csc_assert(exec->as_limited.count == 0);
 }
 
 void
@@ -78,6 +82,7 @@ csc_due_limit(csc_state *state, csc_exec *exec, int64_t at_ms)
     csc_due_pass_limit(state, exec);
     exec->limit_ms = at_ms;
     csc_due_limit_again(state, exec);
+    csc_assert((at_ms == CASCADE_TIME_NONE) == (exec->as_limited.count == 0));
 }
 
 csc_exec *
@@ -85,6 +90,8 @@ csc_due_first_limit(const csc_state *state)
 {
     const csc_tree_node *node = csc_tree_at(&state->limits, 0);
 
+    csc_assert(node == NULL ||
+               limited_of(node)->status == CASCADE_EXECUTION_RUNNING);
     return node != NULL ? limited_of(node) : NULL;
 }
 
@@ -114,5 +121,6 @@ csc_due_first_overdue(const csc_state *state)
 {
     const csc_tree_node *node = csc_tree_at(&state->overdue, 0);
 
+    csc_assert(node == NULL || overdue_of(node)->stage == CSC_STAGE_QUEUED);
     return node != NULL ? overdue_of(node) : NULL;
 }

@@ -32,6 +32,7 @@ waits_for_ever(const csc_exec *exec)
 static bool
 goes_before(const csc_exec *a, const csc_exec *b)
 {
+    csc_assert(a != b);
     if (csc_due_queue_time(a) != csc_due_queue_time(b))
         return csc_due_queue_time(a) < csc_due_queue_time(b);
     return a->function_id < b->function_id;
@@ -48,6 +49,7 @@ place(csc_state *state, size_t at, csc_exec *exec)
 static void
 sift_up(csc_state *state, size_t at, csc_exec *exec)
 {
+    csc_assert(at < state->queue_count);
     while (at > 0 && goes_before(exec, state->queue[(at - 1) / 2])) {
         place(state, at, state->queue[(at - 1) / 2]);
         at = (at - 1) / 2;
@@ -58,6 +60,7 @@ sift_up(csc_state *state, size_t at, csc_exec *exec)
 static void
 sift_down(csc_state *state, size_t at, csc_exec *exec)
 {
+    csc_assert(at < state->queue_count);
     for (;;) {
         size_t child = 2 * at + 1;
 
@@ -79,6 +82,7 @@ csc_due_queue_enqueue(csc_state *state, csc_exec *exec)
 {
     void *queue = state->queue;
 
+    csc_assert(exec->status == CASCADE_EXECUTION_RUNNING);
     if (exec->stage != CSC_STAGE_RESTING || exec->blocked != 0)
         return CASCADE_OK;
     if (waits_for_ever(exec))
@@ -145,6 +149,7 @@ csc_due_queue_rest(csc_state *state, csc_exec *exec)
 {
     csc_due_queue_dequeue(state, exec);
     exec->stage = CSC_STAGE_RESTING;
+    csc_assert(csc_due_queue_is_sound(state, exec));
 }
 
 #ifdef CASCADE_ASSERTS
@@ -199,6 +204,7 @@ csc_due_queue_wake_at(const csc_state *state)
 {
     int64_t at_ms = state->deadline_ms;
 
+    csc_assert(state->queue_count == 0 || state->queue[0]->queued_at == 1);
     if (state->queue_count > 0 && (at_ms == CASCADE_TIME_NONE ||
                                    csc_due_queue_time(state->queue[0]) < at_ms))
         at_ms = csc_due_queue_time(state->queue[0]);

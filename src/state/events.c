@@ -68,6 +68,7 @@ order_part_events(const csc_tree_node *a, const csc_tree_node *b)
     const csc_event *y = part_event_of(b);
     int order = compare(x->parent, y->parent);
 
+    csc_assert(x->parent != CSC_NO_PARENT && y->parent != CSC_NO_PARENT);
     return order != 0 ? order : csc_moment_order(&x->when, &y->when);
 }
 
@@ -102,6 +103,7 @@ sum_at(csc_tree_node *node)
         if (below != NULL && below->at_max > event->at_max)
             event->at_max = below->at_max;
     }
+    csc_assert(event->at_min <= event->at && event->at <= event->at_max);
 }
 
 /* ---- Keeping ------------------------------------------------------------ */
@@ -221,6 +223,7 @@ csc_events_note_early(csc_state *state, int32_t function_id, int32_t count)
 {
     void *earlies = state->earlies;
 
+    csc_assert(count > 0);
     if (csc_mem_grow(&earlies, &state->early_room, state->early_count + 1,
                      sizeof(*state->earlies)) != 0)
         return csc_fail_memory();
@@ -328,6 +331,7 @@ date_key(csc_key *key, const csc_exec *exec)
     size_t nth = csc_tree_before(&key->events, &writer, side_before_writer);
     csc_tree_node *node = csc_tree_at(&key->events, nth);
 
+    csc_assert(exec->status != CASCADE_EXECUTION_RUNNING);
     for (;
          node != NULL && event_of(node)->when.function_id == exec->function_id;
          node = csc_tree_at(&key->events, ++nth)) {
@@ -342,6 +346,7 @@ date_key(csc_key *key, const csc_exec *exec)
 void
 csc_events_date_events(csc_state *state, const csc_exec *exec)
 {
+    csc_assert(exec->status != CASCADE_EXECUTION_RUNNING && exec->undated);
     for (size_t i = 0; i < csc_tree_count(&state->keys); i++)
         date_key(key_of(csc_tree_at(&state->keys, i)), exec);
 }

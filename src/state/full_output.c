@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "base/data/buf.h"
+#include "base/error.h"
 #include "base/json/json.h"
 #include "base/json/json_object.h"
 #include "base/uuid.h"
@@ -31,6 +32,7 @@ static const char *const joins[WORDS] = {[CASCADE_JOIN_WAIT] = NULL,
 const char *
 csc_full_output_policy(cascade_child_end policy)
 {
+    csc_assert((size_t)policy < WORDS);
     return policies[policy];
 }
 
@@ -146,6 +148,7 @@ read_i32(csc_json_span span, int32_t max, int32_t *number)
 {
     int64_t wide = 0;
 
+    csc_assert(max > 0);
     if (csc_json_read_i64(span, &wide) && wide >= 0 && wide <= max)
         *number = (int32_t)wide;
 }
@@ -165,6 +168,7 @@ read_mark(csc_json_span mark, csc_record *record)
 {
     csc_json_iter iter;
 
+    csc_assert(mark.len > 0);
     if (mark.data[0] != '{')
         return;
     record->foreign = false;
@@ -180,6 +184,7 @@ read_member(csc_record *record, const record_member *member, csc_json_span span)
     void *field = (char *)record + member->offset;
     const member_kind kind = member->kind;
 
+    csc_assert(span.len > 0);
     switch (kind) {
     case KIND_ID:
     case KIND_COUNT:

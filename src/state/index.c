@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "base/data/tree.h"
+#include "base/error.h"
 #include "base/uuid.h"
 #include "cascade/cascade.h"
 #include "state/kind.h"
@@ -87,6 +88,7 @@ order_parts(const csc_tree_node *a, const csc_tree_node *b)
     const wanted_part w = {exec->parent, exec->occurrence, name_of(exec),
                            (int)exec->part, exec->function_id};
 
+    csc_assert(exec->part != CSC_PART_NONE);
     return side_of_part(&w, b);
 }
 
@@ -125,6 +127,7 @@ order_awaits(const csc_tree_node *a, const csc_tree_node *b)
 {
     const csc_exec *exec = told_of(a);
 
+    csc_assert(exec->part == CSC_PART_AWAIT);
     return side_of_await(
         &(wanted){name_of(exec), (int64_t)exec->function_id - 1}, b);
 }
@@ -134,6 +137,7 @@ order_children(const csc_tree_node *a, const csc_tree_node *b)
 {
     const csc_exec *exec = told_of(a);
 
+    csc_assert(exec->part == CSC_PART_CHILD);
     return side_of_child(
         &(wanted){&exec->child, (int64_t)exec->function_id - 1}, b);
 }
@@ -143,6 +147,7 @@ order_tokens(const csc_tree_node *a, const csc_tree_node *b)
 {
     const csc_exec *exec = told_of(a);
 
+    csc_assert(exec->external != NULL);
     return side_of_token(
         &(wanted){&exec->external->token, (int64_t)exec->function_id - 1}, b);
 }
@@ -185,11 +190,13 @@ csc_index_leave(csc_state *state, csc_exec *exec)
 
     if (index != NULL)
         csc_tree_take(index, &exec->as_told, order, NULL);
+    csc_assert(exec->as_told.count == 0);
 }
 
 void
 csc_index_enter_part(csc_state *state, csc_exec *exec)
 {
+    csc_assert(exec->part != CSC_PART_NONE);
     if (exec->as_part.count == 0)
         csc_tree_put(&state->parts, &exec->as_part, order_parts, NULL);
 }
@@ -198,6 +205,7 @@ void
 csc_index_leave_part(csc_state *state, csc_exec *exec)
 {
     csc_tree_take(&state->parts, &exec->as_part, order_parts, NULL);
+    csc_assert(exec->as_part.count == 0);
 }
 
 /* ---- Stand-ins and slots ------------------------------------------------ */
@@ -245,6 +253,7 @@ order_stand_ins(const csc_tree_node *a, const csc_tree_node *b)
 {
     const csc_exec *exec = stand_in_of(a);
 
+    csc_assert(exec->stands_for != CSC_NO_PARENT);
     return side_of_stand_in(
         &(wanted_pair){exec->stands_for, (int64_t)exec->function_id - 1}, b);
 }
@@ -261,6 +270,8 @@ order_slots(const csc_tree_node *a, const csc_tree_node *b)
 void
 csc_index_enter_stand_in(csc_state *state, csc_exec *exec)
 {
+    csc_assert(exec->stands_for == CSC_NO_PARENT ||
+               exec->stands_for < exec->function_id);
     if (exec->stands_for != CSC_NO_PARENT && exec->as_stand_in.count == 0)
         csc_tree_put(&state->stand_ins, &exec->as_stand_in, order_stand_ins,
                      NULL);
@@ -270,11 +281,13 @@ void
 csc_index_leave_stand_in(csc_state *state, csc_exec *exec)
 {
     csc_tree_take(&state->stand_ins, &exec->as_stand_in, order_stand_ins, NULL);
+    csc_assert(exec->as_stand_in.count == 0);
 }
 
 void
 csc_index_enter_slots(csc_state *state, csc_exec *exec)
 {
+    csc_assert(exec->join != NULL && exec->after.count > 0);
     for (size_t i = 0; i < exec->after.count; i++) {
         csc_join_slot *slot = &exec->join->slots[i];
 
@@ -363,6 +376,7 @@ csc_index_next_part(const csc_state *state, const csc_exec *parent,
     const csc_tree_node *node = NULL;
     const csc_exec *exec = NULL;
 
+    csc_assert(before == NULL || before->parent == parent->function_id);
     if (before != NULL) {
         w.kind = (int)before->part;
         w.function_id = (int64_t)before->function_id + 1;

@@ -141,6 +141,7 @@ extend_seen(csc_exec *waiter, const csc_exec *exec)
 {
     cascade_err err = CASCADE_OK;
 
+    csc_assert(exec->status != CASCADE_EXECUTION_RUNNING);
     if (exec->at < waiter->place)
         return CASCADE_OK;
     err = csc_state_add_id(&waiter->seen, exec->function_id);
@@ -198,6 +199,7 @@ count_slot(csc_join *join, const csc_join_slot *slot, bool up)
 static void
 end_slot(csc_exec *waiter, csc_join_slot *slot, const csc_exec *exec)
 {
+    csc_assert(waiter->join != NULL);
     if (slot == NULL || slot->ended || slot->late ||
         (exec != NULL && slot->function_id != exec->function_id))
         return;
@@ -214,6 +216,7 @@ end_in(csc_state *state, csc_exec *waiter, const csc_exec *exec)
 {
     cascade_err err = CASCADE_OK;
 
+    csc_assert(exec->status != CASCADE_EXECUTION_RUNNING);
     if (waiter->join == NULL)
         return CASCADE_OK;
     if (!csc_view_has(&exec->late, waiter->function_id)) {
@@ -265,6 +268,7 @@ enter_slot(csc_state *state, csc_exec *waiter, csc_join_slot *slot,
 {
     cascade_err err = CASCADE_OK;
 
+    csc_assert(waiter->join != NULL);
     if (slot->ended || slot->late)
         count_slot(waiter->join, slot, false);
     slot->ended = false;
@@ -306,6 +310,7 @@ is_too_late(const csc_state *state, const csc_exec *stand_in,
 {
     const csc_exec *failed = find_failed(state, stand_in);
 
+    csc_assert(stand_in->stands_for != CSC_NO_PARENT);
     return failed != NULL && csc_view_has(&failed->late, join->function_id);
 }
 
@@ -315,6 +320,7 @@ is_too_late(const csc_state *state, const csc_exec *stand_in,
 static bool
 may_stand_in(const csc_exec *join, const csc_exec *exec)
 {
+    csc_assert(join->part == CSC_PART_NONE || join->part == CSC_PART_GATHER);
     return exec->part ==
            (join->part == CSC_PART_GATHER ? CSC_PART_CHILD : CSC_PART_NONE);
 }
@@ -338,6 +344,7 @@ read_after(const csc_state *state, csc_exec *exec, csc_json_span after)
     int64_t id = 0;
     cascade_err err = CASCADE_OK;
 
+    csc_assert(exec->after.count == 0);
     csc_json_read_iter_init(&iter, after.data, after.len);
     while (err == CASCADE_OK && csc_json_read_next(&iter))
         if (csc_json_read_i64(iter.value, &id) &&
@@ -376,6 +383,7 @@ fill_slot(csc_state *state, csc_exec *exec, csc_join_slot *slot)
 {
     csc_exec *other = csc_view_find(state, slot->function_id);
 
+    csc_assert(exec->join != NULL);
     if (other != NULL)
         return enter_slot(state, exec, slot, other);
     end_slot(exec, slot, NULL);
@@ -389,6 +397,7 @@ fill_with_stand_ins(csc_state *state, csc_exec *exec)
 {
     cascade_err err = CASCADE_OK;
 
+    csc_assert(exec->join != NULL);
     for (size_t i = 0; i < exec->after.count && err == CASCADE_OK; i++) {
         csc_join_slot *slot = &exec->join->slots[i];
         csc_exec *other =
@@ -411,6 +420,7 @@ csc_join_insert_after(csc_state *state, csc_exec *exec,
 {
     cascade_err err = read_after(state, exec, record->after);
 
+    csc_assert(exec->join == NULL);
     if (err != CASCADE_OK || exec->after.count == 0)
         return err;
     err = make_join(state, exec, record);
@@ -444,6 +454,7 @@ stand_in_for(csc_state *state, csc_exec *exec, csc_exec *waiter,
     csc_join_slot *slot = slot_of(waiter, exec->stands_for);
     cascade_err err = CASCADE_OK;
 
+    csc_assert(exec->stands_for != CSC_NO_PARENT);
     if (slot != NULL && !is_too_late(state, exec, waiter))
         err = enter_slot(state, waiter, slot, exec);
     if (err == CASCADE_OK && exec->status != CASCADE_EXECUTION_RUNNING &&
@@ -477,6 +488,7 @@ enter_slots(csc_state *state, csc_exec *exec, csc_ids *joins, csc_ids *joined)
 {
     cascade_err err = add_followers(state, exec->stands_for, joins);
 
+    csc_assert(exec->stands_for != CSC_NO_PARENT);
     for (size_t i = 0; i < joins->count && err == CASCADE_OK; i++) {
         csc_exec *waiter = csc_view_find(state, joins->items[i]);
         size_t before = joined->count;
@@ -499,6 +511,7 @@ csc_join_stand_in(csc_state *state, csc_exec *exec)
     csc_ids joins = {0};
     csc_ids joined = {0};
 
+    csc_assert(exec->part == CSC_PART_NONE);
     if (exec->stands_for == CSC_NO_PARENT)
         return CASCADE_OK;
     err = enter_slots(state, exec, &joins, &joined);
@@ -515,6 +528,7 @@ csc_join_stand_in(csc_state *state, csc_exec *exec)
 static cascade_err
 unblock_parent(csc_state *state, csc_exec *parent)
 {
+    csc_assert(parent->status == CASCADE_EXECUTION_RUNNING);
     if (parent->blocked == 0)
         return CASCADE_OK;
     parent->blocked--;
@@ -527,6 +541,7 @@ csc_join_release_waiters(csc_state *state, csc_exec *exec)
 {
     cascade_err err = CASCADE_OK;
 
+    csc_assert(exec->status != CASCADE_EXECUTION_RUNNING);
     for (size_t i = 0; i < exec->waiters.count && err == CASCADE_OK; i++) {
         csc_exec *waiter = csc_view_find(state, exec->waiters.items[i]);
 
@@ -546,6 +561,7 @@ csc_join_release_slots(csc_state *state, csc_exec *exec)
 {
     cascade_err err = CASCADE_OK;
 
+    csc_assert(exec->status != CASCADE_EXECUTION_RUNNING);
     for (size_t i = 0;
          exec->join != NULL && i < exec->after.count && err == CASCADE_OK; i++)
         err = let_go(state, exec, exec->join->slots[i].function_id);
@@ -579,6 +595,7 @@ csc_join_add_sibling(csc_state *state, csc_exec *exec)
 void
 csc_join_trim(csc_state *state, csc_exec *exec)
 {
+    csc_assert(exec->status != CASCADE_EXECUTION_RUNNING);
     csc_index_leave_slots(state, exec);
     csc_join_free_join(exec);
     if (exec->wanted > 0 || exec->part != CSC_PART_NONE)

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "cascade/cascade.h"
 #include "state/state.h"
 
@@ -38,6 +39,7 @@ static const char *const prefixes[] = {[CSC_PART_NONE] = "",
 const char *
 csc_kind_prefix(csc_part_kind kind)
 {
+    csc_assert((size_t)kind < sizeof(prefixes) / sizeof(prefixes[0]));
     return prefixes[kind];
 }
 
@@ -62,6 +64,7 @@ read_number(const char **at, int64_t max, int64_t *number)
     const char *digit = *at;
     int64_t value = 0;
 
+    csc_assert(max > 0);
     for (; *digit >= '0' && *digit <= '9' && value <= max; digit++)
         value = 10 * value + (*digit - '0');
     if (digit == *at)
@@ -94,6 +97,7 @@ csc_kind_path(const char *node_instance_id, const cascade_uuid *cascade,
     hash++;
     if (*at != '/' || !read_number(&hash, INT32_MAX, &nth) || *hash != '\0')
         return false;
+    csc_assert(up >= CSC_NO_PARENT && nth >= 0);
     *parent = (int32_t)up;
     *occurrence = (uint32_t)nth;
     return true;

@@ -63,6 +63,7 @@ static const struct {
 const char *
 csc_reset_plan_refusal_text(csc_refusal refusal)
 {
+    csc_assert((size_t)refusal < sizeof(refusals) / sizeof(refusals[0]));
     return refusals[refusal].text;
 }
 
@@ -160,6 +161,7 @@ read_after(csc_plan *plan, csc_plan_item *item, csc_json_span after)
     size_t count = 0;
     int32_t *ids = NULL;
 
+    csc_assert(item->after_count == 0);
     if (after.data == NULL)
         return;
     csc_json_read_iter_init(&iter, after.data, after.len);
@@ -262,6 +264,7 @@ note_recorded(csc_plan *plan, const cascade_execution_row *row)
     uint32_t occurrence = 0;
     csc_record record;
 
+    csc_assert(row->function_id >= plan->at.receipt);
     if (row->function_id != plan->at.receipt) {
         plan->inserted += csc_kind_path(row->node_instance_id, &row->cascade_id,
                                         &parent, &occurrence) &&
@@ -288,6 +291,8 @@ csc_reset_plan_add(csc_plan *plan, const cascade_execution_row *row)
     if (plan->at.receipt != CSC_COURSE_NONE &&
         row->function_id >= plan->at.receipt)
         return note_recorded(plan, row);
+    csc_assert(plan->count == 0 ||
+               plan->items[plan->count - 1].function_id < row->function_id);
     if (csc_mem_grow(&items, &plan->room, plan->count + 1, sizeof(*item)) != 0)
         return csc_fail_memory();
     plan->items = items;
@@ -354,6 +359,7 @@ is_born(const csc_plan *plan, const csc_plan_item *item)
 static int64_t
 find_cancel(const csc_plan *plan)
 {
+    csc_assert(!is_rerun(plan));
     for (size_t i = 0; i < plan->count; i++) {
         const csc_plan_item *item = &plan->items[i];
 
@@ -375,6 +381,7 @@ ends_cascade(const csc_plan_item *item)
 static csc_fate
 node_fate(const csc_plan *plan, const csc_plan_item *item, int64_t cancel)
 {
+    csc_assert(item->node);
     if (!is_born(plan, item))
         return CSC_FATE_OUT;
     if (!has_ended(plan, item))
@@ -390,6 +397,7 @@ node_fate(const csc_plan *plan, const csc_plan_item *item, int64_t cancel)
 static csc_fate
 receipt_fate(const csc_plan *plan, const csc_plan_item *item)
 {
+    csc_assert(!item->node);
     if (item->function_id >= as_of(plan))
         return CSC_FATE_OUT;
     if (!has_ended(plan, item))
@@ -454,6 +462,7 @@ give_nodes(csc_plan *plan)
 static bool
 has_children(const csc_plan *plan, const csc_plan_item *gather)
 {
+    csc_assert(gather->part == CSC_PART_GATHER);
     for (size_t i = 0; i < gather->after_count; i++) {
         const csc_plan_item *child =
             csc_reset_plan_find(plan, gather->after[i]);
@@ -469,6 +478,7 @@ has_children(const csc_plan *plan, const csc_plan_item *gather)
 static bool
 is_kept(const csc_plan *plan, const csc_plan_item *part, bool running)
 {
+    csc_assert(is_part(part));
     if (part->part == CSC_PART_CHILD && !plan->forks)
         return part->status == CASCADE_EXECUTION_COMPLETED ||
                (part->status == CASCADE_EXECUTION_RUNNING && running &&
@@ -484,6 +494,7 @@ part_fate(const csc_plan *plan, const csc_plan_item *part, bool running)
     const csc_plan_item *node = csc_reset_plan_find(
         plan, csc_supersede_heir_of(&plan->course, part->parent));
 
+    csc_assert(is_part(part));
     if (csc_supersede_by(&plan->course, part->function_id) != CSC_COURSE_NONE ||
         part->function_id >= as_of(plan))
         return CSC_FATE_OUT;
@@ -558,11 +569,13 @@ number_heirs(csc_plan *plan)
     size_t *order =
         csc_arena_alloc(&plan->arena, plan->afresh_count, sizeof(*order));
 
+    csc_assert(plan->afresh_count > 0);
     if (order == NULL)
         return csc_fail_memory();
     for (size_t i = 0; i < plan->count; i++)
         if (plan->items[i].fate == CSC_FATE_AFRESH)
             order[count++] = i;
+    csc_assert(count == plan->afresh_count);
     qsort_r(order, count, sizeof(*order), compare_names, plan->items);
     for (size_t i = 1; i < count; i++) {
         const csc_plan_item *before = &plan->items[order[i - 1]];
@@ -651,6 +664,7 @@ csc_reset_plan_rows(const csc_plan *plan)
 bool
 csc_reset_plan_goes_on(const csc_plan *plan)
 {
+    csc_assert(plan->at.receipt != CSC_COURSE_NONE || !plan->at.in_force);
     return plan->at.receipt != CSC_COURSE_NONE && !plan->at.done;
 }
 
@@ -661,6 +675,7 @@ find_place(csc_plan *plan)
     csc_plan_place *at = &plan->at;
     size_t left = plan->inserted;
 
+    csc_assert(plan->at.receipt != CSC_COURSE_NONE);
     csc_reset_plan_number(plan, at->receipt);
     for (; at->heir < plan->count && left > 0; at->heir++)
         left -= plan->items[at->heir].fate == CSC_FATE_AFRESH;
@@ -668,6 +683,7 @@ find_place(csc_plan *plan)
         left -= plan->items[at->signal].again;
         at->nth += plan->items[at->signal].again;
     }
+    csc_assert(at->heir <= plan->count && at->signal <= plan->count);
 }
 
 /* The heirs are there: what it supersedes is closed, and all else stands. */
@@ -676,6 +692,7 @@ decide_closed(csc_plan *plan)
 {
     cascade_err err = csc_supersede_settle(&plan->own, CSC_COURSE_NOW);
 
+    csc_assert(plan->at.in_force);
     plan->refusal = CSC_REFUSAL_NONE;
     for (size_t i = 0; i < plan->count; i++) {
         csc_plan_item *item = &plan->items[i];

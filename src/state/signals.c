@@ -169,6 +169,7 @@ find_taking(csc_state *state, int32_t signal, int32_t *await)
 static void
 give(csc_exec *await, char *payload)
 {
+    csc_assert(await->part == CSC_PART_AWAIT);
     csc_mem_free(await->output);
     await->output = payload;
 }
@@ -204,6 +205,7 @@ csc_signals_add_signal(csc_state *state, const cascade_execution_row *row)
     int32_t id = CSC_NO_PARENT;
     cascade_err err = copy_payload(row, &payload);
 
+    csc_assert(csc_signals_is_signal(row));
     if (err != CASCADE_OK)
         return err;
     if (find_taking(state, row->function_id, &id)) {
@@ -247,6 +249,8 @@ csc_signals_take_signal(csc_state *state, csc_exec *await, int32_t signal)
         csc_tree_from(&state->signals, &signal, side_of_signal);
     csc_signal *found = node != NULL ? signal_of(node) : NULL;
 
+    csc_assert(await->part == CSC_PART_AWAIT &&
+               await->status != CASCADE_EXECUTION_RUNNING);
     if (found == NULL || found->function_id != signal)
         return add_taking(state, await->function_id, signal);
     csc_tree_take(&state->signals, &found->by_id, order_signals, NULL);

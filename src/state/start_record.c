@@ -16,6 +16,7 @@ read_number(csc_json_span span, int64_t min, int64_t max, int32_t *number)
 {
     int64_t wide = 0;
 
+    csc_assert(min <= max);
     if (csc_json_read_i64(span, &wide) && wide >= min && wide <= max)
         *number = (int32_t)wide;
 }

@@ -93,6 +93,7 @@ free_dropped(const csc_state *state, csc_exec *exec)
 static void
 free_or_keep(csc_state *state, csc_exec *exec)
 {
+    csc_assert(exec->stage != CSC_STAGE_QUEUED);
     if (state->held == 0) {
         free_dropped(state, exec);
         return;
@@ -267,6 +268,7 @@ note_undoing(csc_exec *parent, const csc_exec *part)
     bool tells =
         csc_view_is_wait(part) && part->status == CASCADE_EXECUTION_RUNNING;
 
+    csc_assert(parent->status == CASCADE_EXECUTION_RUNNING);
     if (parent->stage != CSC_STAGE_DISPATCHED)
         parent->undoes = !tells || part->undoes;
 }
@@ -299,6 +301,7 @@ tie_part(csc_state *state, csc_exec *exec)
 static cascade_err
 insert_part(csc_state *state, csc_exec *exec)
 {
+    csc_assert(exec->part != CSC_PART_NONE);
     exec->parent = csc_supersede_heir_of(&state->course, exec->parent);
     if (exec->parent > exec->function_id)
         return csc_supersede_add_part(&state->course, exec->parent,
@@ -357,6 +360,7 @@ read_meta(csc_state *state, csc_json_span meta)
 {
     csc_json_iter iter;
 
+    csc_assert(state->meta != NULL);
     state->priority = 0;
     state->depth = 0;
     state->run_number = 0;
@@ -494,6 +498,7 @@ note_ended(csc_state *state, csc_exec *exec, const cascade_execution_row *row,
 {
     cascade_err err = csc_state_add_id(&state->ended, exec->function_id);
 
+    csc_assert(exec->status != CASCADE_EXECUTION_RUNNING);
     if (err == CASCADE_OK)
         err = csc_join_add_late(state, exec, record->late);
     if (err == CASCADE_OK && keep_output)
@@ -576,6 +581,7 @@ csc_state_replace_held(csc_state *state, csc_exec **place)
     bool is_part = false;
     cascade_err err = CASCADE_OK;
 
+    csc_assert(old->held && state->held > 0);
     if (copy == NULL)
         return csc_fail_memory();
     csc_due_queue_dequeue(state, old);
@@ -617,6 +623,7 @@ csc_state_replace_held(csc_state *state, csc_exec **place)
 static void
 forget_entry(csc_exec *exec)
 {
+    csc_assert(exec->status != CASCADE_EXECUTION_RUNNING);
     csc_mem_free(exec->input);
     csc_mem_free(exec->progress);
     exec->input = NULL;
@@ -789,6 +796,7 @@ pass_over(csc_state *state, const cascade_execution_row *row,
 {
     cascade_err err = CASCADE_OK;
 
+    csc_assert(by != CSC_COURSE_NONE);
     if (row->function_id > state->fn_id)
         state->fn_id = row->function_id;
     if (row->status == CASCADE_EXECUTION_RUNNING &&
@@ -814,6 +822,7 @@ apply_execution(csc_state *state, const cascade_execution_row *row)
     int32_t by = CSC_COURSE_NONE;
     cascade_err err = CASCADE_OK;
 
+    csc_assert(csc_view_is_sound(state));
     if (row->function_id > state->highest)
         state->highest = row->function_id;
     if (state->as_of > 0 && row->function_id >= state->as_of)
@@ -838,6 +847,7 @@ csc_state_apply_execution(csc_state *state, const cascade_execution_row *row)
     int64_t before = csc_mem_tally();
     cascade_err err = apply_execution(state, row);
 
+    csc_assert(err != CASCADE_OK || csc_view_is_sound(state));
     state->bytes += csc_mem_tally() - before;
     return err;
 }
@@ -878,6 +888,7 @@ is_needed(const csc_state *state, const csc_exec *exec)
 {
     const csc_exec *parent = NULL;
 
+    csc_assert(exec->status != CASCADE_EXECUTION_RUNNING);
     if (exec->holders > 0)
         return true;
     if (exec->part == CSC_PART_NONE || exec->parent == CSC_NO_PARENT)
@@ -907,6 +918,7 @@ compact(csc_state *state)
 {
     size_t kept = 0;
 
+    csc_assert(state->exec_freed <= state->exec_count);
     if (state->exec_freed * 2 <= state->exec_count)
         return;
     for (size_t i = 0; i < state->exec_count; i++)
@@ -938,6 +950,7 @@ find_first_child(csc_state *state)
 {
     size_t at = csc_view_place(state, state->family_from);
 
+    csc_assert(csc_view_has_only_children(state));
     while (at < state->exec_count) {
         const csc_exec *exec = state->execs[at].exec;
 
@@ -974,6 +987,7 @@ csc_state_settle_some(csc_state *state, size_t max)
     compact(state);
     if (csc_view_has_only_children(state))
         find_first_child(state);
+    csc_assert(csc_view_is_sound(state));
     return true;
 }
 

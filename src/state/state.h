@@ -528,6 +528,12 @@ void csc_view_find_torn(csc_state *state);
 
 cascade_status csc_view_status(const csc_state *state);
 
+#ifdef CASCADE_ASSERTS
+/* Whether its counts and lists go together, as they do before and behind each
+ * row: for assertions. */
+bool csc_view_is_sound(const csc_state *state);
+#endif
+
 /* Whether a pause is in force. */
 bool csc_view_is_paused(const csc_state *state);
 

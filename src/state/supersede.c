@@ -48,6 +48,7 @@ read_ids(csc_json_span list, csc_course_receipt *receipt)
     size_t room = 0;
     int64_t id = 0;
 
+    csc_assert(receipt->id_count == 0);
     if (list.data == NULL)
         return CASCADE_OK;
     csc_json_read_iter_init(&iter, list.data, list.len);
@@ -94,6 +95,7 @@ find_heir(const csc_course *course, int32_t id)
                                sizeof(course->heirs[0]),
                                offsetof(csc_course_heir, id), id);
 
+    csc_assert(course->heir_count <= course->heir_room);
     return at < course->heir_count && course->heirs[at].id == id
                ? &course->heirs[at]
                : NULL;
@@ -152,6 +154,7 @@ is_idle(const csc_course *course)
 {
     const csc_course_open *last = &course->open[course->open_count - 1];
 
+    csc_assert(course->open_count > 0);
     return !last->running && last->last == last->receipt;
 }
 
@@ -300,6 +303,7 @@ drop_void_heirs(csc_course *course)
 {
     size_t kept = 0;
 
+    csc_assert(!course->grew);
     for (size_t i = 0; i < course->heir_count; i++) {
         csc_course_heir *heir = &course->heirs[i];
 
@@ -326,6 +330,7 @@ compare_old(const void *a, const void *b, void *context)
 static cascade_err
 index_heirs(csc_course *course)
 {
+    csc_assert(!course->grew);
     csc_mem_free(course->heirs_by_old);
     course->heirs_by_old = NULL;
     course->by_old_count = 0;
@@ -338,6 +343,7 @@ index_heirs(csc_course *course)
     for (size_t i = 0; i < course->heir_count; i++)
         course->heirs_by_old[i] = (int32_t)i;
     course->by_old_count = course->heir_count;
+    csc_assert(course->by_old_count == course->heir_count);
     qsort_r(course->heirs_by_old, course->heir_count,
             sizeof(*course->heirs_by_old), compare_old, course->heirs);
     return CASCADE_OK;
@@ -370,6 +376,7 @@ next_heir(const csc_course *course, int32_t id)
     size_t from = 0;
     size_t to = course->by_old_count;
 
+    csc_assert(course->by_old_count <= course->heir_count);
     while (from < to) {
         size_t middle = from + (to - from) / 2;
         const csc_course_heir *heir =
@@ -405,6 +412,7 @@ csc_supersede_add_part(csc_course *course, int32_t heir, int32_t part)
     csc_course_heir *found = (csc_course_heir *)find_heir(course, heir);
     void *parts = NULL;
 
+    csc_assert(part < heir);
     if (found == NULL)
         return CASCADE_OK;
     parts = found->parts;

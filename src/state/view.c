@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/data/search.h"
+#include "base/data/tree.h"
 #include "cascade/cascade.h"
 #include "state/internal.h"
 
@@ -157,6 +158,7 @@ csc_view_unfinished(const csc_state *state)
 bool
 csc_view_is_paused(const csc_state *state)
 {
+    csc_assert(state->paused == CSC_NO_PARENT || state->paused <= state->fn_id);
     return state->paused != CSC_NO_PARENT && state->cancel == CSC_NO_PARENT &&
            csc_view_status(state) == CASCADE_RUNNING;
 }
@@ -168,3 +170,30 @@ csc_view_status(const csc_state *state)
         return CASCADE_ERROR;
     return state->running > 0 ? CASCADE_RUNNING : CASCADE_COMPLETED;
 }
+
+#ifdef CASCADE_ASSERTS
+/* An await is no child; what is queued, or waits from outside, is RUNNING. */
+static bool
+is_counted(const csc_state *state)
+{
+    return state->awaiting + state->children <= state->running &&
+           state->externals <= state->running &&
+           state->queue_count <= state->running;
+}
+
+bool
+csc_view_is_sound(const csc_state *state)
+{
+    if (state->exec_count > state->exec_room ||
+        state->exec_freed > state->exec_count || !is_counted(state))
+        return false;
+    if (state->settled > state->ended.count ||
+        (state->held == 0 && state->kept != NULL))
+        return false;
+    if (state->cancel == CSC_NO_PARENT && state->cancel_from != CSC_NO_PARENT)
+        return false;
+    return csc_tree_count(&state->signals) ==
+               csc_tree_count(&state->signals_by_name) &&
+           csc_tree_count(&state->overdue) <= state->externals;
+}
+#endif
