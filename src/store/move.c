@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/lock.h"
 #include "cascade/cascade.h"
 #include "cascade/store.h"
 #include "store/store.h"
@@ -17,6 +18,7 @@ static cascade_err
 check_range(const char *move, const char *what, size_t value, size_t min,
             size_t max)
 {
+    csc_assert(min <= max);
     if (value >= min && value <= max)
         return CASCADE_OK;
     return csc_fail(CASCADE_ERR_INVALID, "%s: %zu %s; give %zu to %zu", move,
@@ -112,12 +114,14 @@ fail_lacking(const cascade_store *store, const char *table, const char *move)
 cascade_err
 csc_move_migrate(const cascade_store *store, cascade_migrate mode)
 {
+    csc_assert(csc_lock_is_none_held());
     return store->driver->migrate(store->self, mode);
 }
 
 cascade_err
 csc_move_now(const cascade_store *store, int64_t *now_ms)
 {
+    csc_assert(csc_lock_is_none_held());
     return store->driver->now(store->self, now_ms);
 }
 
@@ -127,6 +131,7 @@ csc_move_attach(const cascade_store *store,
 {
     cascade_err err = check_lanes(incarnation->lane_count);
 
+    csc_assert(csc_lock_is_none_held());
     return err == CASCADE_OK ? store->driver->attach(store->self, incarnation)
                              : err;
 }
@@ -135,12 +140,14 @@ cascade_err
 csc_move_renew(const cascade_store *store, const cascade_uuid *engine_id,
                int64_t lease_ms, int64_t *now_ms)
 {
+    csc_assert(csc_lock_is_none_held());
     return store->driver->renew(store->self, engine_id, lease_ms, now_ms);
 }
 
 cascade_err
 csc_move_detach(const cascade_store *store, const cascade_uuid *engine_id)
 {
+    csc_assert(csc_lock_is_none_held());
     return store->driver->detach(store->self, engine_id);
 }
 
@@ -148,6 +155,7 @@ cascade_err
 csc_move_engines(const cascade_store *store, cascade_engine_sink sink,
                  void *context, bool *orphans)
 {
+    csc_assert(csc_lock_is_none_held());
     return store->driver->engines(store->self, sink, context, orphans);
 }
 
@@ -155,6 +163,7 @@ cascade_err
 csc_move_remove(const cascade_store *store, const cascade_uuid *dead,
                 size_t dead_count, size_t limit, size_t *freed)
 {
+    csc_assert(csc_lock_is_none_held());
     return store->driver->remove(store->self, dead, dead_count, limit, freed);
 }
 
@@ -164,6 +173,7 @@ csc_move_claim(const cascade_store *store, const cascade_claim *claim,
 {
     cascade_err err = check_count("claim", "runs", claim->limit);
 
+    csc_assert(csc_lock_is_none_held());
     return err == CASCADE_OK
                ? store->driver->claim(store->self, claim, claimed, result)
                : err;
@@ -175,6 +185,7 @@ csc_move_load(const cascade_store *store, const cascade_uuid *ids, size_t count,
 {
     cascade_err err = check_count("load", "ids", count);
 
+    csc_assert(csc_lock_is_none_held());
     return err == CASCADE_OK
                ? store->driver->load(store->self, ids, count, parts, sink)
                : err;
@@ -186,6 +197,7 @@ csc_move_receive(const cascade_store *store, const cascade_receive *receive,
 {
     cascade_err err = check_receive(receive);
 
+    csc_assert(csc_lock_is_none_held());
     return err == CASCADE_OK
                ? store->driver->receive(store->self, receive, sink, context)
                : err;
@@ -197,6 +209,7 @@ csc_move_scan(const cascade_store *store, const cascade_scan *scan,
 {
     cascade_err err = check_scan(scan);
 
+    csc_assert(csc_lock_is_none_held());
     return err == CASCADE_OK ? store->driver->scan(store->self, scan, sink)
                              : err;
 }
@@ -207,6 +220,7 @@ csc_move_list(const cascade_store *store, const cascade_query *query,
 {
     cascade_err err = check_count("list", "cascades", query->limit);
 
+    csc_assert(csc_lock_is_none_held());
     return err == CASCADE_OK
                ? store->driver->list(store->self, query, sink, context)
                : err;
@@ -216,6 +230,7 @@ cascade_err
 csc_move_commit(const cascade_store *store, const cascade_batch *batch,
                 bool *existed)
 {
+    csc_assert(csc_lock_is_none_held());
     return store->driver->commit(store->self, batch, existed);
 }
 
@@ -225,6 +240,7 @@ csc_move_submit(const cascade_store *store,
 {
     cascade_err err = check_starts(submission);
 
+    csc_assert(csc_lock_is_none_held());
     return err == CASCADE_OK ? store->driver->submit(store->self, submission)
                              : err;
 }
@@ -233,6 +249,7 @@ cascade_err
 csc_move_settle(const cascade_store *store, const cascade_uuid *engine_id,
                 uint32_t lane, int64_t number, bool *committed)
 {
+    csc_assert(csc_lock_is_none_held());
     return store->driver->settle(store->self, engine_id, lane, number,
                                  committed);
 }
@@ -241,12 +258,14 @@ cascade_err
 csc_move_wait(const cascade_store *store, int wake_fd, int64_t timeout_ms,
               cascade_wait_result *result)
 {
+    csc_assert(csc_lock_is_none_held());
     return store->driver->wait(store->self, wake_fd, timeout_ms, result);
 }
 
 cascade_err
 csc_move_wake(const cascade_store *store)
 {
+    csc_assert(csc_lock_is_none_held());
     return store->driver->wake(store->self);
 }
 
@@ -265,6 +284,7 @@ csc_move_key(const cascade_store *store, const char *user_id, const char *key,
 {
     cascade_err err = csc_move_check_keys(store);
 
+    csc_assert(csc_lock_is_none_held());
     if (err != CASCADE_OK)
         return err;
     return store->driver->chain->key(store->self, user_id, key, run_number);
@@ -276,6 +296,7 @@ csc_move_find(const cascade_store *store, const char *const *paths,
 {
     cascade_err err = check_count("find", "paths", count);
 
+    csc_assert(csc_lock_is_none_held());
     if (err != CASCADE_OK)
         return err;
     if (store->driver->chain == NULL) {
@@ -290,6 +311,7 @@ csc_move_link(const cascade_store *store, const cascade_link *link)
 {
     cascade_err err = check_link(link);
 
+    csc_assert(csc_lock_is_none_held());
     if (err != CASCADE_OK)
         return err;
     if (store->driver->chain == NULL) {
@@ -304,6 +326,7 @@ csc_move_sweep(const cascade_store *store, const cascade_uuid *root,
 {
     cascade_err err = check_count("sweep", "roots", limit);
 
+    csc_assert(csc_lock_is_none_held());
     if (err != CASCADE_OK)
         return err;
     if (store->driver->chain == NULL) {
@@ -319,6 +342,7 @@ cascade_err
 csc_move_pause(const cascade_store *store, const char *queue, bool paused,
                const char *about, bool *changed)
 {
+    csc_assert(csc_lock_is_none_held());
     if (store->driver->manage == NULL)
         return fail_lacking(store, "manage", "pause");
     return store->driver->manage->pause(store->self, queue, paused, about,
@@ -329,6 +353,7 @@ cascade_err
 csc_move_queues(const cascade_store *store, cascade_queue_sink sink,
                 void *context)
 {
+    csc_assert(csc_lock_is_none_held());
     if (store->driver->manage == NULL)
         return fail_lacking(store, "manage", "queues");
     return store->driver->manage->queues(store->self, sink, context);
@@ -337,6 +362,7 @@ csc_move_queues(const cascade_store *store, cascade_queue_sink sink,
 cascade_err
 csc_move_totals(const cascade_store *store, cascade_totals *totals)
 {
+    csc_assert(csc_lock_is_none_held());
     if (store->driver->manage == NULL)
         return fail_lacking(store, "manage", "totals");
     return store->driver->manage->totals(store->self, totals);
@@ -346,6 +372,7 @@ cascade_err
 csc_move_schema(const cascade_store *store, cascade_migration_sink sink,
                 void *context)
 {
+    csc_assert(csc_lock_is_none_held());
     if (store->driver->manage == NULL)
         return fail_lacking(store, "manage", "schema");
     return store->driver->manage->schema(store->self, sink, context);
@@ -357,6 +384,7 @@ csc_move_repair(const cascade_store *store, const cascade_repair *repairs,
 {
     cascade_err err = check_count("repair", "cascades", count);
 
+    csc_assert(csc_lock_is_none_held());
     if (err != CASCADE_OK)
         return err;
     if (store->driver->manage == NULL)
@@ -370,6 +398,7 @@ csc_move_purge(const cascade_store *store, const cascade_uuid *ids,
 {
     cascade_err err = check_count("purge", "cascades", count);
 
+    csc_assert(csc_lock_is_none_held());
     if (err != CASCADE_OK)
         return err;
     if (store->driver->manage == NULL)
@@ -382,6 +411,7 @@ cascade_err
 csc_move_erase(const cascade_store *store, const cascade_uuid *engine_id,
                bool *more)
 {
+    csc_assert(csc_lock_is_none_held());
     if (store->driver->manage == NULL) {
         *more = false;
         return CASCADE_OK;
@@ -396,6 +426,7 @@ csc_move_strays(const cascade_store *store, cascade_stray kind, size_t limit,
 {
     cascade_err err = check_strays(kind, limit);
 
+    csc_assert(csc_lock_is_none_held());
     if (err != CASCADE_OK)
         return err;
     if (store->driver->manage == NULL) {
@@ -414,6 +445,7 @@ csc_move_seal(const cascade_store *store, const cascade_reseal *reseals,
 {
     cascade_err err = check_count("seal", "cascades", count);
 
+    csc_assert(csc_lock_is_none_held());
     if (err != CASCADE_OK)
         return err;
     if (store->driver->integrity == NULL)
@@ -427,6 +459,7 @@ csc_move_seals(const cascade_store *store, const cascade_uuid *after,
 {
     cascade_err err = check_count("seals", "seals", limit);
 
+    csc_assert(csc_lock_is_none_held());
     if (err != CASCADE_OK)
         return err;
     if (store->driver->integrity == NULL)
@@ -441,6 +474,7 @@ cascade_err
 csc_move_begin(const cascade_store *store, int64_t limit_ms,
                cascade_native *native)
 {
+    csc_assert(csc_lock_is_none_held());
     if (store->driver->node_txn == NULL)
         return fail_lacking(store, "node_txn", "begin");
     return store->driver->node_txn->begin(store->self, limit_ms, native);
@@ -450,6 +484,7 @@ cascade_err
 csc_move_finish(const cascade_store *store, cascade_native *native,
                 const cascade_batch *batch, bool *existed)
 {
+    csc_assert(csc_lock_is_none_held());
     if (store->driver->node_txn == NULL)
         return fail_lacking(store, "node_txn", "finish");
     return store->driver->node_txn->finish(store->self, native, batch, existed);
@@ -458,6 +493,7 @@ csc_move_finish(const cascade_store *store, cascade_native *native,
 cascade_err
 csc_move_abandon(const cascade_store *store, cascade_native *native)
 {
+    csc_assert(csc_lock_is_none_held());
     if (store->driver->node_txn == NULL)
         return fail_lacking(store, "node_txn", "abandon");
     return store->driver->node_txn->abandon(store->self, native);

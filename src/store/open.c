@@ -346,6 +346,7 @@ fini_mutexes(cascade_store *store)
 static void
 free_store(cascade_store *store)
 {
+    csc_assert(store->engine_count == 0);
     store->driver->close(store->self);
     fini_mutexes(store);
     free_config(store);
@@ -504,9 +505,9 @@ cascade_store_close(cascade_store *store)
         return csc_fail(CASCADE_ERR_MISUSE,
                         "store close: the store of a node is closed when its "
                         "function has returned");
-    pthread_mutex_lock(&store->mutex);
+    csc_lock_take(&store->mutex);
     engine_count = store->engine_count;
-    pthread_mutex_unlock(&store->mutex);
+    csc_lock_give(&store->mutex);
     if (engine_count > 0)
         return csc_fail(CASCADE_ERR_MISUSE,
                         "%zu engines of this store are open; close them first",
@@ -542,13 +543,13 @@ get_kept_now(cascade_store *store, int64_t now_ns, int64_t *now_ms)
     int64_t age_ns;
     bool good;
 
-    pthread_mutex_lock(&store->mutex);
+    csc_lock_take(&store->mutex);
     age_ns = now_ns - store->now_read_at_ns;
     good = store->now_read_at_ns != 0 && age_ns < NOW_KEPT_NS;
     if (good)
         *now_ms =
             (now_ns + store->now_offset_ns - age_ns / NOW_SLOWER) / CSC_MS_NS;
-    pthread_mutex_unlock(&store->mutex);
+    csc_lock_give(&store->mutex);
     return good;
 }
 
@@ -567,10 +568,10 @@ csc_store_get_now(cascade_store *store, int64_t *now_ms)
     if (err != CASCADE_OK)
         return err;
     at_ns = csc_clock_system.monotonic_ns(csc_clock_system.context);
-    pthread_mutex_lock(&store->mutex);
+    csc_lock_take(&store->mutex);
     store->now_offset_ns = *now_ms * CSC_MS_NS - at_ns;
     store->now_read_at_ns = at_ns;
-    pthread_mutex_unlock(&store->mutex);
+    csc_lock_give(&store->mutex);
     return CASCADE_OK;
 }
 
@@ -582,13 +583,14 @@ csc_store_add_engine(cascade_store *store, cascade_engine *engine,
 {
     bool added = false;
 
-    pthread_mutex_lock(&store->mutex);
+    csc_assert(csc_lock_is_none_held());
+    csc_lock_take(&store->mutex);
     if (store->engine_count < CSC_STORE_ENGINES_MAX) {
         store->engines[store->engine_count++] = engine;
         store->answers = answers;
         added = true;
     }
-    pthread_mutex_unlock(&store->mutex);
+    csc_lock_give(&store->mutex);
     if (!added)
         return csc_fail(CASCADE_ERR_TOO_LARGE,
                         "%d engines are open on this store handle; open "
@@ -602,9 +604,9 @@ get_answers(cascade_store *store)
 {
     const csc_store_answers *answers = NULL;
 
-    pthread_mutex_lock(&store->mutex);
+    csc_lock_take(&store->mutex);
     answers = store->answers;
-    pthread_mutex_unlock(&store->mutex);
+    csc_lock_give(&store->mutex);
     return answers;
 }
 
@@ -636,12 +638,13 @@ csc_store_is_served(cascade_store *store)
 void
 csc_store_remove_engine(cascade_store *store, cascade_engine *engine)
 {
-    pthread_mutex_lock(&store->mutex);
+    csc_assert(csc_lock_is_none_held());
+    csc_lock_take(&store->mutex);
     for (size_t i = 0; i < store->engine_count; i++) {
         if (store->engines[i] == engine) {
             store->engines[i] = store->engines[--store->engine_count];
             break;
         }
     }
-    pthread_mutex_unlock(&store->mutex);
+    csc_lock_give(&store->mutex);
 }

@@ -127,6 +127,7 @@ meet(const cascade_submission *a, const cascade_submission *b)
 static void
 enter_queue(csc_pipeline *p, csc_pipeline_call *c)
 {
+    csc_assert(csc_lock_is_held(&p->mutex));
     c->place = QUEUED;
     c->queued_ms = csc_clock_monotonic_ms(&csc_clock_system);
     c->next = NULL;
@@ -143,6 +144,7 @@ pop(csc_pipeline *p)
 {
     csc_pipeline_call *c = p->first;
 
+    csc_assert(csc_lock_is_held(&p->mutex));
     p->first = c->next;
     p->queued--;
     if (p->first == NULL)
@@ -157,6 +159,7 @@ leave_queue(csc_pipeline *p, csc_pipeline_call *c)
     csc_pipeline_call *previous = NULL;
     csc_pipeline_call *at = p->first;
 
+    csc_assert(csc_lock_is_held(&p->mutex));
     while (at != c) {
         previous = at;
         at = at->next;
@@ -174,6 +177,7 @@ leave_queue(csc_pipeline *p, csc_pipeline_call *c)
 static void
 make_leader(csc_pipeline *p, csc_pipeline_call *c)
 {
+    csc_assert(csc_lock_is_held(&p->mutex));
     c->place = LEADS;
     c->next = NULL;
     p->batches++;
@@ -184,6 +188,7 @@ make_leader(csc_pipeline *p, csc_pipeline_call *c)
 static bool
 may_go(const csc_pipeline *p)
 {
+    csc_assert(csc_lock_is_held(&p->mutex));
     return p->called == NULL && p->batches < p->usual && p->first != NULL &&
            p->queued >= p->under_way;
 }
@@ -196,6 +201,7 @@ take_batch(csc_pipeline *p, csc_pipeline_call *leader)
     size_t rows = leader->rows;
     size_t bytes = leader->bytes;
 
+    csc_assert(csc_lock_is_held(&p->mutex));
     while (p->first != NULL) {
         rows += p->first->rows;
         bytes += p->first->bytes;
@@ -216,6 +222,7 @@ wait_in_queue(csc_pipeline *p, csc_pipeline_call *c, int64_t end_ms)
     int64_t left = csc_clock_left_ms(end_ms);
     int64_t patience = csc_clock_left_ms(c->queued_ms + p->patience_ms);
 
+    csc_assert(csc_lock_is_held(&p->mutex));
     if (left <= 0) {
         leave_queue(p, c);
         c->place = LATE;
@@ -317,6 +324,7 @@ send_batch(const cascade_store *store, const csc_pipeline_call *batch)
 {
     cascade_submission alone = *batch->submission;
 
+    csc_assert(csc_lock_is_none_held());
     if (batch->next != NULL)
         return send_several(store, batch);
     alone.brief = true;
@@ -340,6 +348,7 @@ hand_over(csc_pipeline *p)
 {
     csc_pipeline_call *next;
 
+    csc_assert(csc_lock_is_held(&p->mutex));
     if (!may_go(p))
         return;
     next = pop(p);
@@ -356,15 +365,16 @@ lead(cascade_store *store, csc_pipeline_call *leader)
     csc_pipeline_call *next = NULL;
     place end;
 
+    csc_assert(csc_lock_is_held(&p->mutex));
     take_batch(p, leader);
     if (p->called == leader)
         p->called = NULL;
     hand_over(p);
-    pthread_mutex_unlock(&p->mutex);
+    csc_lock_give(&p->mutex);
     answer.err = send_batch(store, leader);
     if (answer.err != CASCADE_OK)
         csc_error_keep(&answer, answer.err);
-    pthread_mutex_lock(&p->mutex);
+    csc_lock_take(&p->mutex);
     p->batches--;
     for (const csc_pipeline_call *c = leader; c != NULL; c = c->next)
         p->under_way--;
@@ -389,6 +399,7 @@ meets_apart(const csc_pipeline *p, const csc_pipeline_call *c)
 {
     const csc_pipeline_call *other = p->apart;
 
+    csc_assert(csc_lock_is_held(&p->mutex));
     while (other != NULL && !meet(other->submission, c->submission))
         other = other->next;
     return other != NULL;
@@ -402,12 +413,13 @@ go_apart(cascade_store *store, csc_pipeline_call *c)
     csc_pipeline_call **at = &p->apart;
     cascade_err err;
 
+    csc_assert(csc_lock_is_held(&p->mutex));
     c->next = p->apart;
     p->apart = c;
     p->apart_count++;
-    pthread_mutex_unlock(&p->mutex);
+    csc_lock_give(&p->mutex);
     err = csc_move_submit(store, c->submission);
-    pthread_mutex_lock(&p->mutex);
+    csc_lock_take(&p->mutex);
     while (*at != c)
         at = &(*at)->next;
     *at = c->next;
@@ -430,6 +442,7 @@ go_through(cascade_store *store, csc_pipeline_call *c, int64_t end_ms)
 {
     csc_pipeline *p = &store->pipeline;
 
+    csc_assert(csc_lock_is_held(&p->mutex));
     if (meets_apart(p, c))
         c->place = APART;
     else
@@ -459,13 +472,14 @@ csc_pipeline_submit(cascade_store *store, const cascade_submission *submission,
     csc_pipeline_call c = {.submission = submission};
     cascade_err err;
 
+    csc_assert(csc_lock_is_none_held());
     *told = false;
     if (store->guest != NULL || !measure(&c) ||
         csc_lock_init_cond(&c.cond) != CASCADE_OK)
         return csc_move_submit(store, submission);
-    pthread_mutex_lock(&store->pipeline.mutex);
+    csc_lock_take(&store->pipeline.mutex);
     err = go_through(store, &c, end_ms);
-    pthread_mutex_unlock(&store->pipeline.mutex);
+    csc_lock_give(&store->pipeline.mutex);
     *told = c.told;
     csc_lock_fini_cond(&c.cond);
     return err;

@@ -26,6 +26,7 @@ csc_watch_fini(csc_watches *watches)
 static csc_watch **
 find_list(csc_watches *watches, const cascade_uuid *id)
 {
+    csc_assert(csc_lock_is_held(&watches->mutex));
     return &watches->lists[id->bytes[15] % CSC_WATCH_LISTS];
 }
 
@@ -34,6 +35,7 @@ enlist(csc_watches *watches, csc_watch *watch, const cascade_uuid *id)
 {
     csc_watch **list = find_list(watches, id);
 
+    csc_assert(watch->look != CSC_WATCH_UNDER_WAY);
     watch->id = *id;
     watch->ended = 0;
     watch->status = 0;
@@ -60,30 +62,30 @@ csc_watch_begin(csc_watches *watches, csc_watch *watch, const cascade_uuid *id)
     if (err != CASCADE_OK)
         return err;
     watch->told = false;
-    pthread_mutex_lock(&watches->mutex);
+    csc_lock_take(&watches->mutex);
     enlist(watches, watch, id);
-    pthread_mutex_unlock(&watches->mutex);
+    csc_lock_give(&watches->mutex);
     return CASCADE_OK;
 }
 
 void
 csc_watch_end(csc_watches *watches, csc_watch *watch)
 {
-    pthread_mutex_lock(&watches->mutex);
+    csc_lock_take(&watches->mutex);
     csc_assert(watch->look != CSC_WATCH_UNDER_WAY);
     delist(watches, watch);
-    pthread_mutex_unlock(&watches->mutex);
+    csc_lock_give(&watches->mutex);
     csc_lock_fini_cond(&watch->cond);
 }
 
 void
 csc_watch_move(csc_watches *watches, csc_watch *watch, const cascade_uuid *id)
 {
-    pthread_mutex_lock(&watches->mutex);
+    csc_lock_take(&watches->mutex);
     csc_assert(watch->look != CSC_WATCH_UNDER_WAY);
     delist(watches, watch);
     enlist(watches, watch, id);
-    pthread_mutex_unlock(&watches->mutex);
+    csc_lock_give(&watches->mutex);
 }
 
 void
@@ -92,7 +94,7 @@ csc_watch_tell(csc_watches *watches, const cascade_uuid *id,
 {
     csc_watch *watch;
 
-    pthread_mutex_lock(&watches->mutex);
+    csc_lock_take(&watches->mutex);
     for (watch = *find_list(watches, id); watch != NULL; watch = watch->next) {
         if (!csc_uuid_equal(&watch->id, id))
             continue;
@@ -100,7 +102,7 @@ csc_watch_tell(csc_watches *watches, const cascade_uuid *id,
         watch->ended = ended != 0 ? ended : watch->ended;
         pthread_cond_signal(&watch->cond);
     }
-    pthread_mutex_unlock(&watches->mutex);
+    csc_lock_give(&watches->mutex);
 }
 
 static struct timespec
@@ -120,12 +122,13 @@ csc_watch_wait(csc_watches *watches, csc_watch *watch, int64_t timeout_ms)
     int failed = 0;
     bool told;
 
-    pthread_mutex_lock(&watches->mutex);
+    csc_assert(csc_lock_is_none_held());
+    csc_lock_take(&watches->mutex);
     while (!watch->told && failed == 0)
         failed = pthread_cond_timedwait(&watch->cond, &watches->mutex, &until);
     told = watch->told;
     watch->told = false;
-    pthread_mutex_unlock(&watches->mutex);
+    csc_lock_give(&watches->mutex);
     return told;
 }
 
@@ -134,9 +137,9 @@ csc_watch_ended(csc_watches *watches, const csc_watch *watch)
 {
     cascade_status ended;
 
-    pthread_mutex_lock(&watches->mutex);
+    csc_lock_take(&watches->mutex);
     ended = watch->ended;
-    pthread_mutex_unlock(&watches->mutex);
+    csc_lock_give(&watches->mutex);
     return ended;
 }
 
@@ -157,6 +160,7 @@ take_list(csc_watch *list, cascade_uuid ids[CSC_WATCH_LOOK_MAX], size_t count)
 {
     size_t from = count;
 
+    csc_assert(count <= CSC_WATCH_LOOK_MAX);
     for (csc_watch *w = list; w != NULL; w = w->next) {
         if (w->look != CSC_WATCH_WANTED || count == CSC_WATCH_LOOK_MAX)
             continue;
@@ -176,6 +180,7 @@ take_wanted(csc_watches *watches, csc_watch *own,
     size_t count = 0;
     size_t i = 0;
 
+    csc_assert(csc_lock_is_held(&watches->mutex) && watches->looking);
     own->look = CSC_WATCH_UNDER_WAY;
     ids[count++] = own->id;
     for (csc_watch *w = *find_list(watches, &own->id); w != NULL; w = w->next)
@@ -194,6 +199,7 @@ take(csc_watch *watch, cascade_status *status)
 {
     csc_watch_look look = watch->look;
 
+    csc_assert(watch->look >= CSC_WATCH_FOUND);
     *status = watch->status;
     watch->look = CSC_WATCH_NO_LOOK;
     return look;
@@ -208,7 +214,8 @@ csc_watch_join(csc_watches *watches, csc_watch *watch, int64_t timeout_ms,
     csc_watch_look look = CSC_WATCH_WANTED;
     int failed = 0;
 
-    pthread_mutex_lock(&watches->mutex);
+    csc_assert(csc_lock_is_none_held());
+    csc_lock_take(&watches->mutex);
     csc_assert(watch->look == CSC_WATCH_NO_LOOK);
     watch->look = CSC_WATCH_WANTED;
     while (watch->look == CSC_WATCH_WANTED && watches->looking && failed == 0)
@@ -223,7 +230,7 @@ csc_watch_join(csc_watches *watches, csc_watch *watch, int64_t timeout_ms,
     } else {
         look = take(watch, status);
     }
-    pthread_mutex_unlock(&watches->mutex);
+    csc_lock_give(&watches->mutex);
     return look;
 }
 
@@ -231,7 +238,7 @@ void
 csc_watch_give(csc_watches *watches, const cascade_uuid *id,
                cascade_status status)
 {
-    pthread_mutex_lock(&watches->mutex);
+    csc_lock_take(&watches->mutex);
     csc_assert(watches->looking);
     for (csc_watch *w = *find_list(watches, id); w != NULL; w = w->next) {
         if (w->look != CSC_WATCH_UNDER_WAY || !csc_uuid_equal(&w->id, id))
@@ -239,7 +246,7 @@ csc_watch_give(csc_watches *watches, const cascade_uuid *id,
         w->look = CSC_WATCH_FOUND;
         w->status = status;
     }
-    pthread_mutex_unlock(&watches->mutex);
+    csc_lock_give(&watches->mutex);
 }
 
 /* Answers those of a list; the last that wants another look. */
@@ -267,7 +274,7 @@ csc_watch_done(csc_watches *watches, cascade_err err)
         err == CASCADE_OK ? CSC_WATCH_ABSENT : CSC_WATCH_FAILED;
     csc_watch *next = NULL;
 
-    pthread_mutex_lock(&watches->mutex);
+    csc_lock_take(&watches->mutex);
     csc_assert(watches->looking);
     watches->looking = false;
     if (err != CASCADE_OK)
@@ -280,7 +287,7 @@ csc_watch_done(csc_watches *watches, cascade_err err)
     }
     if (next != NULL)
         pthread_cond_signal(&next->cond);
-    pthread_mutex_unlock(&watches->mutex);
+    csc_lock_give(&watches->mutex);
 }
 
 csc_watch_look
@@ -288,10 +295,10 @@ csc_watch_take(csc_watches *watches, csc_watch *watch, cascade_status *status)
 {
     csc_watch_look look;
 
-    pthread_mutex_lock(&watches->mutex);
+    csc_lock_take(&watches->mutex);
     csc_assert(watch->look >= CSC_WATCH_FOUND);
     look = take(watch, status);
-    pthread_mutex_unlock(&watches->mutex);
+    csc_lock_give(&watches->mutex);
     return look;
 }
 
@@ -300,8 +307,8 @@ csc_watch_fail(csc_watches *watches)
 {
     csc_error_kept error;
 
-    pthread_mutex_lock(&watches->mutex);
+    csc_lock_take(&watches->mutex);
     error = watches->error;
-    pthread_mutex_unlock(&watches->mutex);
+    csc_lock_give(&watches->mutex);
     return csc_error_restore(&error);
 }

@@ -28,6 +28,7 @@
 #include "base/data/arena.h"
 #include "base/data/map.h"
 #include "base/error.h"
+#include "base/lock.h"
 #include "base/mem.h"
 #include "base/uuid.h"
 #include "cascade/cascade.h"
@@ -90,6 +91,7 @@ prepare_start(change_plan *plan)
 {
     const cascade_change *change = plan->change;
 
+    csc_assert(plan->cascade == NULL && plan->run == NULL);
     plan->cascade = csc_memory_rows_cascade(&change->cascade);
     if (plan->cascade == NULL)
         return false;
@@ -124,6 +126,7 @@ prepare_change(csc_arena *arena, change_plan *plan)
 {
     const cascade_change *change = plan->change;
 
+    csc_assert(plan->executions == NULL && plan->events == NULL);
     plan->executions = csc_arena_alloc(arena, change->insert_count,
                                        sizeof(plan->executions[0]));
     plan->events =
@@ -161,6 +164,7 @@ prepare_change(csc_arena *arena, change_plan *plan)
 static cascade_err
 prepare(write_state *writing, const cascade_change *changes)
 {
+    csc_assert(writing->plans == NULL);
     writing->plans = csc_arena_alloc(&writing->arena, writing->count,
                                      sizeof(writing->plans[0]));
     if (writing->plans == NULL)
@@ -176,6 +180,7 @@ prepare(write_state *writing, const cascade_change *changes)
 static cascade_err
 prepare_messages(write_state *writing, const cascade_message_row *rows)
 {
+    csc_assert(writing->messages == NULL);
     writing->messages =
         prepare_sends(&writing->arena, rows, writing->message_count);
     return writing->arena.failed ? csc_fail_memory() : CASCADE_OK;
@@ -193,6 +198,8 @@ discard_plan(change_plan *plan)
 {
     const cascade_change *change = plan->change;
 
+    csc_assert(!plan->started || !plan->fresh);
+    csc_assert(plan->entered == 0 || !plan->fresh);
     /* Arrays that were not allocated any more are NULL. */
     for (size_t i = 0; plan->executions && i < change->insert_count; i++)
         csc_memory_rows_free_execution(plan->executions[i]);
@@ -211,6 +218,7 @@ discard_plan(change_plan *plan)
 static void
 discard(write_state *writing)
 {
+    csc_assert(csc_lock_is_none_held());
     for (size_t i = 0; writing->plans != NULL && i < writing->count; i++) {
         if (writing->plans[i].change != NULL)
             discard_plan(&writing->plans[i]);
@@ -235,6 +243,8 @@ find_execution(const csc_memory_cascade *cascade, int32_t function_id)
 {
     size_t at = csc_memory_rows_find(cascade, function_id);
 
+    csc_assert(at == cascade->execution_count ||
+               cascade->executions[at]->row.function_id >= function_id);
     if (at == cascade->execution_count ||
         cascade->executions[at]->row.function_id != function_id)
         return NULL;
@@ -248,6 +258,7 @@ is_repeated(const cascade_change *start, const csc_memory_cascade *cascade)
 {
     const csc_memory_execution *first = find_execution(cascade, 0);
 
+    csc_assert(csc_uuid_equal(&start->cascade.id, &cascade->row.id));
     for (size_t i = 0; first != NULL && i < start->insert_count; i++) {
         if (start->inserts[i].function_id == 0)
             return csc_uuid_equal(&start->inserts[i].id, &first->row.id);
@@ -262,6 +273,7 @@ find_made(const csc_memory_model *model, const cascade_change *start)
     csc_memory_cascade *made =
         csc_map_get(&model->cascades, &start->cascade.id);
 
+    csc_assert(csc_lock_is_held(&model->mutex));
     return made != NULL ? made
                         : csc_map_get(&model->erasures, &start->cascade.id);
 }
@@ -274,6 +286,7 @@ enter_execution(csc_memory_model *model, change_plan *plan,
     const cascade_execution_row *row = &execution->row;
     size_t at = csc_memory_rows_find(cascade, row->function_id);
 
+    csc_assert(csc_lock_is_held(&model->mutex));
     if (!csc_uuid_equal(&row->cascade_id, &cascade->row.id))
         return refuse(plan, "a new execution names another cascade");
     if (find_execution(cascade, row->function_id) != NULL)
@@ -292,6 +305,7 @@ enter_execution(csc_memory_model *model, change_plan *plan,
             (cascade->execution_count - at) * sizeof(cascade->executions[0]));
     cascade->executions[at] = execution;
     cascade->execution_count++;
+    csc_assert(cascade->execution_count <= cascade->execution_room);
     return CASCADE_OK;
 }
 
@@ -301,6 +315,8 @@ withdraw_execution(csc_memory_model *model, csc_memory_cascade *cascade,
 {
     size_t at = csc_memory_rows_find(cascade, execution->row.function_id);
 
+    csc_assert(at < cascade->execution_count &&
+               cascade->executions[at] == execution);
     csc_memory_rows_withdraw(model, execution);
     cascade->execution_count--;
     memmove(&cascade->executions[at], &cascade->executions[at + 1],
@@ -313,6 +329,7 @@ take_received(csc_memory_model *model, change_plan *plan)
 {
     const cascade_change *change = plan->change;
 
+    csc_assert(plan->taken == 0);
     for (size_t i = 0; i < change->received_count; i++) {
         csc_memory_message *message = csc_memory_messages_find(
             model, &change->cascade.id, change->received[i]);
@@ -322,6 +339,7 @@ take_received(csc_memory_model *model, change_plan *plan)
         csc_memory_messages_take(model, message);
         plan->received[plan->taken++] = message;
     }
+    csc_assert(plan->taken <= change->received_count);
 }
 
 static cascade_err
@@ -330,6 +348,7 @@ stage_rows(write_state *writing, change_plan *plan)
     const cascade_change *change = plan->change;
     csc_memory_cascade *cascade = plan->cascade;
 
+    csc_assert(plan->entered == 0 && plan->cascade != NULL);
     take_received(writing->model, plan);
     for (size_t i = 0; i < change->insert_count; i++) {
         cascade_err err =
@@ -371,6 +390,7 @@ stage_key(csc_memory_model *model, change_plan *plan)
     const csc_memory_key *there =
         csc_memory_names_get(&model->keys, plan->key->name);
 
+    csc_assert(plan->key_move.row == NULL);
     if (!is_next_run(there, plan->key->run_number)) {
         plan->skipped = true;
         plan->existed = true;
@@ -383,6 +403,7 @@ static cascade_err
 reserve_run(csc_memory_model *model, const change_plan *plan,
             cascade_run_row *row)
 {
+    csc_assert(csc_lock_is_held(&model->mutex));
     if (!csc_check_is_priority(row->priority))
         return refuse(plan, "the priority of its run is not 0 to 9");
     return csc_memory_runs_reserve(model, row);
@@ -393,6 +414,7 @@ stage_chain(csc_memory_model *model, change_plan *plan)
 {
     const cascade_uuid *root = plan->change->root;
 
+    csc_assert(plan->chain == NULL);
     if (root == NULL)
         return CASCADE_OK;
     plan->chain = csc_memory_links_chain(model, root, &plan->chain_made);
@@ -406,6 +428,7 @@ stage_start(write_state *writing, change_plan *plan)
     csc_memory_cascade *there = find_made(model, plan->change);
     cascade_err err;
 
+    csc_assert(plan->fresh && !plan->started);
     if (there != NULL) {
         plan->skipped = true;
         plan->existed = !is_repeated(plan->change, there);
@@ -438,6 +461,7 @@ stage_run(write_state *writing, change_plan *plan)
     const cascade_change *change = plan->change;
     const csc_memory_run *run = plan->cascade->run;
 
+    csc_assert(plan->cascade != NULL && writing->engine_id != NULL);
     if (change->run_action != CASCADE_RUN_RESET &&
         change->run_action != CASCADE_RUN_FREE &&
         change->run_action != CASCADE_RUN_REVIVE)
@@ -464,6 +488,7 @@ stage_write(write_state *writing, change_plan *plan)
     const cascade_change *change = plan->change;
     cascade_err err;
 
+    csc_assert(plan->touched == 0);
     plan->cascade = csc_map_get(&writing->model->cascades, &change->cascade.id);
     if (plan->cascade == NULL)
         return refuse(plan, "it does not exist");
@@ -488,6 +513,7 @@ stage_write(write_state *writing, change_plan *plan)
 static cascade_err
 stage_delete(write_state *writing, change_plan *plan)
 {
+    csc_assert(!plan->deletion.staged);
     if (csc_memory_delete_stage(writing->model, &plan->change->cascade.id,
                                 &writing->room, &plan->deletion) != 0)
         return csc_fail_memory();
@@ -500,6 +526,7 @@ static cascade_err
 stage_sends(csc_memory_model *model, send_plan *sends, size_t count,
             bool absent_too)
 {
+    csc_assert(csc_lock_is_held(&model->mutex));
     for (size_t i = 0; i < count; i++) {
         csc_memory_message *message = sends[i].message;
         const csc_memory_cascade *cascade =
@@ -527,6 +554,7 @@ stage_sends(csc_memory_model *model, send_plan *sends, size_t count,
 static void
 undo_sends(csc_memory_model *model, send_plan *sends, size_t count)
 {
+    csc_assert(csc_lock_is_held(&model->mutex));
     for (size_t i = 0; sends != NULL && i < count; i++) {
         if (!sends[i].entered)
             continue;
@@ -540,6 +568,7 @@ undo_sends(csc_memory_model *model, send_plan *sends, size_t count)
 static void
 undo_plan(csc_memory_model *model, change_plan *plan)
 {
+    csc_assert(csc_lock_is_held(&model->mutex));
     if (plan->change->run_action == CASCADE_RUN_DELETE) {
         csc_memory_delete_undo(model, &plan->deletion);
         return;
@@ -558,6 +587,7 @@ undo_plan(csc_memory_model *model, change_plan *plan)
         return;
     csc_map_remove(&model->cascades, &plan->cascade->row.id);
     csc_memory_order_remove(&model->order, &plan->cascade->node);
+    csc_assert(plan->entered == 0 && plan->taken == 0);
     plan->started = false;
     plan->fresh = true;
 }
@@ -585,6 +615,7 @@ stage_messages(write_state *writing)
 {
     cascade_err err = CASCADE_OK;
 
+    csc_assert(csc_lock_is_held(&writing->model->mutex));
     for (size_t i = 0; i < writing->count && err == CASCADE_OK; i++) {
         change_plan *plan = &writing->plans[i];
 
@@ -604,6 +635,7 @@ stage(write_state *writing)
     cascade_err err = CASCADE_OK;
     size_t at = 0;
 
+    csc_assert(csc_lock_is_held(&writing->model->mutex));
     csc_memory_delete_begin(writing->model, &writing->room);
     while (at < writing->count && err == CASCADE_OK)
         err = stage_change(writing, &writing->plans[at++]);
@@ -627,6 +659,7 @@ apply_run(csc_memory_model *model, change_plan *plan)
 {
     csc_memory_cascade *cascade = plan->cascade;
 
+    csc_assert(csc_lock_is_held(&model->mutex));
     switch (plan->change->run_action) {
     case CASCADE_RUN_KEEP:
         return;
@@ -672,6 +705,7 @@ apply_plan(csc_memory_model *model, change_plan *plan)
     const cascade_change *change = plan->change;
     cascade_row *row;
 
+    csc_assert(csc_lock_is_held(&model->mutex) && !plan->skipped);
     if (change->run_action == CASCADE_RUN_DELETE) {
         csc_memory_delete_apply(model, &plan->deletion);
         return;
@@ -707,12 +741,14 @@ apply_plan(csc_memory_model *model, change_plan *plan)
         plan->cascade->seal = plan->seal;
         plan->seal = NULL;
     }
+    csc_assert(plan->entered == change->insert_count);
     apply_run(model, plan);
 }
 
 static void
 apply(write_state *writing, bool *existed)
 {
+    csc_assert(csc_lock_is_held(&writing->model->mutex));
     for (size_t i = 0; i < writing->count; i++) {
         existed[i] = writing->plans[i].existed;
         if (!writing->plans[i].skipped)
@@ -749,6 +785,7 @@ check_lane(csc_memory_engine *engine, const cascade_batch *batch)
 static void
 recall(write_state *writing, bool *existed)
 {
+    csc_assert(csc_lock_is_held(&writing->model->mutex));
     for (size_t i = 0; i < writing->count; i++) {
         const cascade_change *change = writing->plans[i].change;
         const csc_memory_cascade *there = find_made(writing->model, change);
@@ -772,9 +809,10 @@ csc_memory_commit_batch(void *self, const cascade_batch *batch, bool *existed)
     cascade_err err = prepare(&writing, batch->changes);
     csc_memory_engine *engine;
 
+    csc_assert(csc_lock_is_none_held());
     if (err != CASCADE_OK)
         goto out;
-    pthread_mutex_lock(&memory->model->mutex);
+    csc_lock_take(&memory->model->mutex);
     engine = csc_map_get(&memory->model->engines, &batch->engine_id);
     err = check_lane(engine, batch);
     if (err == CASCADE_OK && engine->lanes[batch->lane] == batch->number) {
@@ -786,7 +824,7 @@ csc_memory_commit_batch(void *self, const cascade_batch *batch, bool *existed)
             engine->lanes[batch->lane] = batch->number;
         }
     }
-    pthread_mutex_unlock(&memory->model->mutex);
+    csc_lock_give(&memory->model->mutex);
 out:
     discard(&writing);
     return err;
@@ -801,18 +839,19 @@ csc_memory_commit_submit(void *self, const cascade_submission *submission)
                            .message_count = submission->message_count};
     cascade_err err = prepare(&writing, submission->starts);
 
+    csc_assert(csc_lock_is_none_held());
     if (err == CASCADE_OK)
         err = prepare_messages(&writing, submission->messages);
     if (err != CASCADE_OK)
         goto out;
-    pthread_mutex_lock(&memory->model->mutex);
+    csc_lock_take(&memory->model->mutex);
     err = stage(&writing);
     if (err == CASCADE_OK) {
         apply(&writing, submission->existed);
         for (size_t i = 0; i < writing.message_count; i++)
             submission->sent[i] = writing.messages[i].sent;
     }
-    pthread_mutex_unlock(&memory->model->mutex);
+    csc_lock_give(&memory->model->mutex);
     if (err == CASCADE_OK && !submission->quiet)
         (void)csc_memory_wait_wake(memory); /* it cannot fail */
 out:

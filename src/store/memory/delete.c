@@ -21,6 +21,7 @@
 
 #include "base/data/map.h"
 #include "base/error.h"
+#include "base/lock.h"
 #include "base/mem.h"
 #include "base/uuid.h"
 #include "cascade/cascade.h"
@@ -31,6 +32,7 @@
 void
 csc_memory_delete_begin(const csc_memory_model *model, csc_memory_cut *room)
 {
+    csc_assert(model->piece_max > 0);
     *room =
         (csc_memory_cut){model->piece_max, model->piece_max, model->piece_max};
 }
@@ -39,6 +41,7 @@ bool
 csc_memory_delete_is_marked(const csc_memory_model *model,
                             const cascade_uuid *id)
 {
+    csc_assert(csc_lock_is_held(&model->mutex));
     return model->erasures.count > 0 &&
            csc_map_get(&model->erasures, id) != NULL;
 }
@@ -52,6 +55,7 @@ take_room(size_t *room, size_t count)
     size_t taken = count < *room ? count : *room;
 
     *room -= taken;
+    csc_assert(taken <= count);
     return taken;
 }
 
@@ -64,11 +68,13 @@ count_messages(const csc_memory_model *model, const cascade_uuid *id,
     const csc_memory_message *message = NULL;
     size_t count = 0;
 
+    csc_assert(csc_lock_is_held(&model->mutex));
     if (box == NULL)
         return 0;
     message = csc_memory_messages_next(box, NULL);
     for (; message != NULL && count <= room; count++)
         message = csc_memory_messages_next(box, message);
+    csc_assert(count <= room + 1);
     return count;
 }
 
@@ -79,6 +85,7 @@ measure(const csc_memory_model *model, const csc_memory_cascade *cascade,
 {
     size_t messages = 0;
 
+    csc_assert(csc_lock_is_held(&model->mutex));
     *cut = (csc_memory_cut){0};
     cut->events = take_room(&room->events, cascade->event_count);
     if (cut->events < cascade->event_count)
@@ -88,6 +95,8 @@ measure(const csc_memory_model *model, const csc_memory_cascade *cascade,
         return false;
     messages = count_messages(model, &cascade->row.id, room->messages);
     cut->messages = take_room(&room->messages, messages);
+    csc_assert(cut->events == cascade->event_count &&
+               cut->executions == cascade->execution_count);
     return cut->messages == messages;
 }
 
@@ -96,6 +105,7 @@ cut_messages(csc_memory_model *model, const cascade_uuid *id, size_t count)
 {
     const csc_memory_box *box = csc_map_get(&model->boxes, id);
 
+    csc_assert(csc_lock_is_held(&model->mutex));
     for (size_t i = 0; i < count; i++) {
         csc_memory_message *message = csc_memory_messages_next(box, NULL);
 
@@ -108,6 +118,8 @@ static void
 cut_rows(csc_memory_model *model, csc_memory_cascade *cascade,
          const csc_memory_cut *cut)
 {
+    csc_assert(cut->events <= cascade->event_count &&
+               cut->executions <= cascade->execution_count);
     for (size_t i = 0; i < cut->events; i++)
         csc_mem_free(cascade->events[--cascade->event_count]);
     for (size_t i = 0; i < cut->executions; i++) {
@@ -125,6 +137,7 @@ cut_rows(csc_memory_model *model, csc_memory_cascade *cascade,
 static int
 mark(csc_memory_model *model, csc_memory_cascade *cascade)
 {
+    csc_assert(csc_lock_is_held(&model->mutex));
     if (csc_map_put(&model->erasures, &cascade->row.id, cascade) != 0)
         return -1;
     (void)csc_map_remove(&model->cascades, &cascade->row.id);
@@ -140,6 +153,7 @@ unmark(csc_memory_model *model, csc_memory_cascade *cascade)
 {
     int full = csc_map_put(&model->cascades, &cascade->row.id, cascade);
 
+    csc_assert(csc_memory_delete_is_marked(model, &cascade->row.id));
     csc_assert(full == 0);
     (void)full;
     (void)csc_map_remove(&model->erasures, &cascade->row.id);
@@ -154,6 +168,7 @@ csc_memory_delete_stage(csc_memory_model *model, const cascade_uuid *id,
 {
     csc_memory_cascade *cascade = csc_map_get(&model->cascades, id);
 
+    csc_assert(csc_lock_is_held(&model->mutex) && !deletion->staged);
     bool all = true;
 
     *deletion = (csc_memory_deletion){.cascade = cascade};
@@ -178,6 +193,7 @@ csc_memory_delete_stage(csc_memory_model *model, const cascade_uuid *id,
 void
 csc_memory_delete_undo(csc_memory_model *model, csc_memory_deletion *deletion)
 {
+    csc_assert(csc_lock_is_held(&model->mutex));
     if (!deletion->staged)
         return;
     deletion->staged = false;
@@ -195,6 +211,7 @@ csc_memory_delete_apply(csc_memory_model *model, csc_memory_deletion *deletion)
 {
     csc_memory_cascade *cascade = deletion->cascade;
 
+    csc_assert(csc_lock_is_held(&model->mutex) && deletion->staged);
     if (deletion->marked) {
         csc_mem_free(cascade->run);
         cascade->run = NULL;
@@ -214,6 +231,7 @@ may_erase(const csc_memory_model *model, const csc_memory_cascade *cascade,
 {
     const cascade_uuid *eraser = &cascade->eraser;
 
+    csc_assert(csc_memory_delete_is_marked(model, &cascade->row.id));
     return csc_uuid_is_nil(eraser) ||
            (engine_id != NULL && csc_uuid_equal(eraser, engine_id)) ||
            csc_map_get(&model->engines, eraser) == NULL;
@@ -225,6 +243,7 @@ next_erasure(const csc_memory_model *model, const cascade_uuid *engine_id)
     csc_memory_cascade *cascade = NULL;
     size_t at = 0;
 
+    csc_assert(csc_lock_is_held(&model->mutex));
     do {
         cascade = csc_map_next(&model->erasures, &at);
     } while (cascade != NULL && !may_erase(model, cascade, engine_id));
@@ -238,6 +257,7 @@ erase_one(csc_memory_model *model, csc_memory_cascade *cascade,
 {
     csc_memory_cut cut;
 
+    csc_assert(csc_memory_delete_is_marked(model, &cascade->row.id));
     *all = measure(model, cascade, room, &cut);
     if (csc_memory_links_keep(model, cascade, cut.executions) != 0)
         return -1;
@@ -260,7 +280,8 @@ csc_memory_delete_erase(void *self, const cascade_uuid *engine_id, bool *more)
     bool all = true;
     int failed = 0;
 
-    pthread_mutex_lock(&model->mutex);
+    csc_assert(csc_lock_is_none_held());
+    csc_lock_take(&model->mutex);
     csc_memory_delete_begin(model, &room);
     for (int i = 0; i < ERASE_MAX && all && failed == 0; i++) {
         cascade = next_erasure(model, engine_id);
@@ -268,7 +289,7 @@ csc_memory_delete_erase(void *self, const cascade_uuid *engine_id, bool *more)
             break;
         failed = erase_one(model, cascade, engine_id, &room, &all);
     }
-    pthread_mutex_unlock(&model->mutex);
+    csc_lock_give(&model->mutex);
     *more = cascade != NULL && failed == 0;
     return failed == 0 ? CASCADE_OK : csc_fail_memory();
 }

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/data/map.h"
 #include "base/error.h"
+#include "base/lock.h"
 #include "base/mem.h"
 #include "base/uuid.h"
 #include "cascade/cascade.h"
@@ -34,6 +35,7 @@ new_engine(const cascade_incarnation *incarnation, const cascade_clock *clock)
         csc_mem_alloc(sizeof(*engine) + lanes_size + host_size + about_size);
     char *texts;
 
+    csc_assert(incarnation->lane_count > 0);
     if (engine == NULL)
         return NULL;
     memset(engine, 0, sizeof(*engine) + lanes_size);
@@ -58,6 +60,7 @@ adopt_orphans(csc_memory_model *model, const cascade_uuid *engine_id)
 {
     csc_memory_link *link = model->orphans.next;
 
+    csc_assert(csc_lock_is_held(&model->mutex));
     while (link != &model->orphans) {
         csc_memory_run *run = (csc_memory_run *)link;
 
@@ -77,10 +80,11 @@ csc_memory_engines_attach(void *self, const cascade_incarnation *incarnation)
     csc_memory_engine *engine;
     cascade_err err = CASCADE_OK;
 
+    csc_assert(csc_lock_is_none_held());
     engine = new_engine(incarnation, memory->config->clock);
     if (engine == NULL)
         return csc_fail_memory();
-    pthread_mutex_lock(&model->mutex);
+    csc_lock_take(&model->mutex);
     if (csc_map_get(&model->engines, &incarnation->engine_id) != NULL)
         goto out;
     if (csc_map_put(&model->engines, &incarnation->engine_id, engine) != 0) {
@@ -90,7 +94,7 @@ csc_memory_engines_attach(void *self, const cascade_incarnation *incarnation)
     engine = NULL;
     adopt_orphans(model, &incarnation->engine_id);
 out:
-    pthread_mutex_unlock(&model->mutex);
+    csc_lock_give(&model->mutex);
     csc_mem_free(engine);
     return err;
 }
@@ -104,14 +108,15 @@ csc_memory_engines_renew(void *self, const cascade_uuid *engine_id,
     int64_t at_ms = csc_clock_monotonic_ms(memory->config->clock);
     cascade_err err = CASCADE_OK;
 
-    pthread_mutex_lock(&memory->model->mutex);
+    csc_assert(csc_lock_is_none_held());
+    csc_lock_take(&memory->model->mutex);
     engine = csc_map_get(&memory->model->engines, engine_id);
     if (engine != NULL)
         engine->expires_at_ms = csc_clock_add(at_ms, lease_ms);
     else
         err = csc_fail(CASCADE_ERR_FENCED,
                        "renew: this incarnation was removed; attach a new one");
-    pthread_mutex_unlock(&memory->model->mutex);
+    csc_lock_give(&memory->model->mutex);
     if (err == CASCADE_OK && now_ms != NULL)
         *now_ms = csc_clock_wall_ms(memory->config->clock);
     return err;
@@ -124,7 +129,8 @@ csc_memory_engines_detach(void *self, const cascade_uuid *engine_id)
     csc_memory_engine *engine;
     int64_t now_ms = csc_clock_wall_ms(memory->config->clock);
 
-    pthread_mutex_lock(&memory->model->mutex);
+    csc_assert(csc_lock_is_none_held());
+    csc_lock_take(&memory->model->mutex);
     engine = csc_map_get(&memory->model->engines, engine_id);
     if (engine != NULL) {
         while (engine->runs.next != &engine->runs)
@@ -132,7 +138,7 @@ csc_memory_engines_detach(void *self, const cascade_uuid *engine_id)
                 memory->model, (csc_memory_run *)engine->runs.next, now_ms, 0);
         csc_map_remove(&memory->model->engines, engine_id);
     }
-    pthread_mutex_unlock(&memory->model->mutex);
+    csc_lock_give(&memory->model->mutex);
     csc_mem_free(engine);
     return CASCADE_OK;
 }
@@ -147,7 +153,8 @@ csc_memory_engines_list(void *self, cascade_engine_sink sink, void *context,
     cascade_err err = CASCADE_OK;
     size_t at = 0;
 
-    pthread_mutex_lock(&memory->model->mutex);
+    csc_assert(csc_lock_is_none_held());
+    csc_lock_take(&memory->model->mutex);
     while (err == CASCADE_OK) {
         cascade_incarnation row;
 
@@ -160,7 +167,7 @@ csc_memory_engines_list(void *self, cascade_engine_sink sink, void *context,
     }
     if (orphans != NULL)
         *orphans = memory->model->orphans.next != &memory->model->orphans;
-    pthread_mutex_unlock(&memory->model->mutex);
+    csc_lock_give(&memory->model->mutex);
     return err;
 }
 
@@ -171,6 +178,7 @@ delete_engine(csc_memory_model *model, const cascade_uuid *engine_id)
     csc_memory_engine *engine = csc_map_remove(&model->engines, engine_id);
     csc_memory_link *orphans = &model->orphans;
 
+    csc_assert(csc_lock_is_held(&model->mutex));
     if (engine == NULL)
         return;
     if (engine->runs.next != &engine->runs) {
@@ -187,6 +195,7 @@ find_expired(const csc_memory_model *model, int64_t now_ms)
 {
     size_t at = 0;
 
+    csc_assert(csc_lock_is_held(&model->mutex));
     for (;;) {
         csc_memory_engine *engine = csc_map_next(&model->engines, &at);
 
@@ -199,6 +208,7 @@ find_expired(const csc_memory_model *model, int64_t now_ms)
 static void
 delete_expired(csc_memory_model *model, int64_t now_ms)
 {
+    csc_assert(csc_lock_is_held(&model->mutex));
     for (;;) {
         csc_memory_engine *engine = find_expired(model, now_ms);
 
@@ -217,14 +227,16 @@ csc_memory_engines_remove(void *self, const cascade_uuid *dead,
     int64_t wall_ms = csc_clock_wall_ms(memory->config->clock);
     size_t count = 0;
 
-    pthread_mutex_lock(&model->mutex);
+    csc_assert(csc_lock_is_none_held());
+    csc_lock_take(&model->mutex);
     delete_expired(model, csc_clock_monotonic_ms(memory->config->clock));
     for (size_t i = 0; i < dead_count; i++)
         delete_engine(model, &dead[i]);
     for (; count < limit && model->orphans.next != &model->orphans; count++)
         csc_memory_runs_release(model, (csc_memory_run *)model->orphans.next,
                                 wall_ms, 1);
-    pthread_mutex_unlock(&model->mutex);
+    csc_lock_give(&model->mutex);
+    csc_assert(count <= limit);
     *freed = count;
     return CASCADE_OK;
 }
@@ -260,9 +272,10 @@ csc_memory_engines_settle(void *self, const cascade_uuid *engine_id,
     csc_memory_model *model = ((csc_memory *)self)->model;
     cascade_err err;
 
-    pthread_mutex_lock(&model->mutex);
+    csc_assert(csc_lock_is_none_held());
+    csc_lock_take(&model->mutex);
     err = settle(csc_map_get(&model->engines, engine_id), lane, number,
                  committed);
-    pthread_mutex_unlock(&model->mutex);
+    csc_lock_give(&model->mutex);
     return err;
 }

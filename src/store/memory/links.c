@@ -17,6 +17,7 @@
 #include "base/data/map.h"
 #include "base/data/tree.h"
 #include "base/error.h"
+#include "base/lock.h"
 #include "base/mem.h"
 #include "base/uuid.h"
 #include "cascade/cascade.h"
@@ -37,6 +38,7 @@ find_row(const csc_memory_model *model, const char *path)
         csc_memory_names_get(&model->paths, path);
     const cascade_uuid *id = NULL;
 
+    csc_assert(csc_lock_is_held(&model->mutex));
     if (message != NULL)
         id = &message->row.cascade_id;
     else if (execution != NULL)
@@ -63,6 +65,7 @@ find_own(const csc_memory_model *model, const cascade_uuid *id)
     const csc_memory_tie *own =
         csc_memory_names_get(&model->links, cascade_uuid_format(id, text));
 
+    csc_assert(csc_lock_is_held(&model->mutex));
     return own == NULL || csc_uuid_equal(&own->chain->next, id) ? NULL : own;
 }
 
@@ -73,6 +76,7 @@ find_chain(const csc_memory_model *model, const char *path)
     const csc_memory_tie *tie = csc_memory_names_get(&model->links, path);
     const csc_memory_execution *execution = NULL;
 
+    csc_assert(csc_lock_is_held(&model->mutex));
     if (tie != NULL)
         return tie->chain;
     execution = csc_memory_names_get(&model->paths, path);
@@ -87,6 +91,7 @@ locate(const csc_memory_model *model, const char *path, cascade_found *found)
     const cascade_uuid *id = find_row(model, path);
     const csc_memory_chain *chain = NULL;
 
+    csc_assert(csc_lock_is_held(&model->mutex));
     *found = (cascade_found){.id = {{0}}};
     if (id != NULL) {
         found->id = *id;
@@ -105,10 +110,11 @@ csc_memory_links_find(void *self, const char *const *paths, size_t count,
 {
     csc_memory *memory = self;
 
-    pthread_mutex_lock(&memory->model->mutex);
+    csc_assert(csc_lock_is_none_held());
+    csc_lock_take(&memory->model->mutex);
     for (size_t i = 0; i < count; i++)
         locate(memory->model, paths[i], &found[i]);
-    pthread_mutex_unlock(&memory->model->mutex);
+    csc_lock_give(&memory->model->mutex);
     return CASCADE_OK;
 }
 
@@ -120,6 +126,7 @@ csc_memory_links_chain(csc_memory_model *model, const cascade_uuid *root,
 {
     csc_memory_chain *chain = csc_map_get(&model->chains, root);
 
+    csc_assert(csc_lock_is_held(&model->mutex));
     *made = false;
     if (chain != NULL)
         return chain;
@@ -148,6 +155,7 @@ void
 csc_memory_links_lead(csc_memory_chain *chain, const cascade_uuid *next,
                       int32_t run_number)
 {
+    csc_assert(run_number > 0);
     if (run_number <= chain->run_number)
         return;
     chain->run_number = run_number;
@@ -161,6 +169,7 @@ order_ties(const csc_tree_node *a, const csc_tree_node *b)
     const csc_memory_tie *one = CSC_TREE_ITEM(a, csc_memory_tie, node);
     const csc_memory_tie *other = CSC_TREE_ITEM(b, csc_memory_tie, node);
 
+    csc_assert(one->chain == other->chain);
     if (one->number != other->number)
         return one->number < other->number ? -1 : 1;
     return strcmp(one->path, other->path);
@@ -172,6 +181,7 @@ make_tie(csc_memory_chain *chain, const char *path, int64_t number)
     size_t size = strlen(path) + 1;
     csc_memory_tie *tie = csc_mem_alloc(sizeof(*tie) + size);
 
+    csc_assert(number >= 0);
     if (tie == NULL)
         return NULL;
     *tie = (csc_memory_tie){
@@ -187,6 +197,8 @@ take_first(csc_memory_model *model, csc_memory_chain *chain)
     csc_memory_tie *tie =
         CSC_TREE_ITEM(csc_tree_at(&chain->ties, 0), csc_memory_tie, node);
 
+    csc_assert(csc_lock_is_held(&model->mutex) &&
+               csc_tree_count(&chain->ties) > 0);
     csc_tree_take(&chain->ties, &tie->node, order_ties, NULL);
     csc_memory_names_remove(&model->links, tie->path);
     csc_mem_free(tie);
@@ -199,6 +211,7 @@ add_tie(csc_memory_model *model, csc_memory_chain *chain, const char *path,
 {
     csc_memory_tie *tie = NULL;
 
+    csc_assert(csc_lock_is_held(&model->mutex));
     if (csc_memory_names_get(&model->links, path) != NULL)
         return 0;
     tie = make_tie(chain, path, number);
@@ -220,6 +233,7 @@ add_ties(csc_memory_model *model, csc_memory_chain *chain,
 {
     char id[CASCADE_UUID_TEXT_SIZE];
 
+    csc_assert(csc_uuid_equal(&chain->root, &link->root));
     if (!csc_uuid_equal(&link->id, &link->root) &&
         add_tie(model, chain, cascade_uuid_format(&link->id, id),
                 csc_store_link_number(link->run_number, CSC_STORE_LINK_ID)) !=
@@ -238,6 +252,7 @@ trim(csc_memory_model *model, csc_memory_chain *chain)
 {
     while (csc_tree_count(&chain->ties) > CASCADE_LINKS_MAX)
         take_first(model, chain);
+    csc_assert(csc_tree_count(&chain->ties) <= CASCADE_LINKS_MAX);
 }
 
 static int
@@ -247,6 +262,7 @@ write_links(csc_memory_model *model, const cascade_link *link)
     csc_memory_chain *chain = csc_memory_links_chain(model, &link->root, &made);
     int failed;
 
+    csc_assert(csc_lock_is_held(&model->mutex));
     if (chain == NULL)
         return -1;
     csc_memory_links_lead(chain, &link->next, link->next_number);
@@ -261,9 +277,10 @@ csc_memory_links_write(void *self, const cascade_link *link)
     csc_memory *memory = self;
     int failed;
 
-    pthread_mutex_lock(&memory->model->mutex);
+    csc_assert(csc_lock_is_none_held());
+    csc_lock_take(&memory->model->mutex);
     failed = write_links(memory->model, link);
-    pthread_mutex_unlock(&memory->model->mutex);
+    csc_lock_give(&memory->model->mutex);
     return failed == 0 ? CASCADE_OK : csc_fail_memory();
 }
 
@@ -275,6 +292,8 @@ csc_memory_links_keep(csc_memory_model *model,
     size_t from = cascade->execution_count - count;
     int failed = 0;
 
+    csc_assert(csc_lock_is_held(&model->mutex) &&
+               count <= cascade->execution_count);
     if (own == NULL)
         return 0;
     for (size_t i = from; i < cascade->execution_count && failed == 0; i++) {
@@ -292,6 +311,7 @@ csc_memory_links_keep(csc_memory_model *model,
 void
 csc_memory_links_drop(csc_memory_model *model, csc_memory_chain *chain)
 {
+    csc_assert(csc_lock_is_held(&model->mutex));
     while (csc_tree_count(&chain->ties) > 0)
         take_first(model, chain);
     csc_memory_names_remove(&model->links, chain->name);
@@ -305,6 +325,7 @@ csc_memory_links_fini(csc_memory_model *model)
     size_t at = 0;
     csc_memory_chain *chain = csc_map_next(&model->chains, &at);
 
+    csc_assert(csc_lock_is_held(&model->mutex));
     while (chain != NULL) {
         while (csc_tree_count(&chain->ties) > 0)
             take_first(model, chain);
@@ -318,6 +339,7 @@ csc_memory_links_fini(csc_memory_model *model)
 static bool
 is_gone(const csc_memory_model *model, const csc_memory_chain *chain)
 {
+    csc_assert(csc_lock_is_held(&model->mutex));
     return csc_map_get(&model->cascades, &chain->next) == NULL ||
            csc_memory_delete_is_marked(model, &chain->next);
 }
@@ -329,6 +351,7 @@ csc_memory_links_last(const csc_memory_model *model, const cascade_uuid *gone)
     const csc_memory_tie *tie =
         csc_memory_names_get(&model->links, cascade_uuid_format(gone, id));
 
+    csc_assert(csc_lock_is_held(&model->mutex));
     return tie == NULL || is_gone(model, tie->chain) ? NULL : &tie->chain->next;
 }
 
@@ -338,6 +361,7 @@ csc_memory_links_last(const csc_memory_model *model, const cascade_uuid *gone)
 static bool
 take_chain(csc_memory_model *model, csc_memory_chain *chain, size_t *rows)
 {
+    csc_assert(csc_lock_is_held(&model->mutex));
     while (csc_tree_count(&chain->ties) > 0 && *rows > 0) {
         take_first(model, chain);
         (*rows)--;
@@ -357,6 +381,7 @@ find_gone(const csc_memory_model *model, size_t limit, size_t *at,
     csc_memory_chain *chain = NULL;
     size_t count = 0;
 
+    csc_assert(csc_lock_is_held(&model->mutex));
     for (size_t i = 0; i < limit; i++) {
         chain = csc_map_next(&model->chains, at);
         if (chain == NULL)
@@ -377,6 +402,7 @@ sweep_all(csc_memory_model *model, size_t limit, cascade_uuid *cursor,
     size_t count = 0;
     size_t at = 0;
 
+    csc_assert(limit > 0);
     if (gone == NULL)
         return csc_fail_memory();
     memcpy(&at, cursor, sizeof(at));
@@ -398,6 +424,7 @@ sweep_one(csc_memory_model *model, const cascade_uuid *root)
     csc_memory_chain *chain = csc_map_get(&model->chains, root);
     size_t rows = CASCADE_DELETE_ROWS_MAX;
 
+    csc_assert(csc_lock_is_held(&model->mutex));
     return chain == NULL || !is_gone(model, chain) ||
            take_chain(model, chain, &rows);
 }
@@ -409,11 +436,12 @@ csc_memory_links_sweep(void *self, const cascade_uuid *root, size_t limit,
     csc_memory_model *model = ((csc_memory *)self)->model;
     cascade_err err = CASCADE_OK;
 
-    pthread_mutex_lock(&model->mutex);
+    csc_assert(csc_lock_is_none_held());
+    csc_lock_take(&model->mutex);
     if (root != NULL)
         *more = !sweep_one(model, root);
     else
         err = sweep_all(model, limit, cursor, more);
-    pthread_mutex_unlock(&model->mutex);
+    csc_lock_give(&model->mutex);
     return err;
 }

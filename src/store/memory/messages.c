@@ -19,6 +19,7 @@
 
 #include "base/data/map.h"
 #include "base/error.h"
+#include "base/lock.h"
 #include "base/mem.h"
 #include "base/uuid.h"
 #include "cascade/cascade.h"
@@ -35,6 +36,7 @@ hang_box(csc_memory_model *model, csc_memory_box *box)
 {
     csc_memory_link *ring = &model->box_ring;
 
+    csc_assert(csc_lock_is_held(&model->mutex));
     box->link.prev = ring->prev;
     box->link.next = ring;
     ring->prev->next = &box->link;
@@ -46,6 +48,9 @@ hang_box(csc_memory_model *model, csc_memory_box *box)
 static void
 unhang_box(csc_memory_model *model, csc_memory_box *box)
 {
+    csc_assert(csc_lock_is_held(&model->mutex));
+    csc_assert(box->link.prev->next == &box->link &&
+               box->link.next->prev == &box->link);
     csc_map_remove(&model->boxes, &box->cascade_id);
     csc_memory_order_remove(&model->named, &box->node);
     box->link.prev->next = box->link.next;
@@ -58,6 +63,7 @@ get_box(csc_memory_model *model, const cascade_uuid *cascade_id)
 {
     csc_memory_box *box = csc_map_get(&model->boxes, cascade_id);
 
+    csc_assert(csc_lock_is_held(&model->mutex));
     if (box != NULL)
         return box;
     box = csc_mem_zalloc(1, sizeof(*box));
@@ -75,6 +81,7 @@ get_box(csc_memory_model *model, const cascade_uuid *cascade_id)
 static void
 tidy_box(csc_memory_model *model, csc_memory_box *box)
 {
+    csc_assert(csc_lock_is_held(&model->mutex));
     if (box->messages != NULL || box->away > 0)
         return;
     unhang_box(model, box);
@@ -120,6 +127,7 @@ bool
 csc_memory_messages_was_received(const csc_memory_model *model,
                                  const char *path)
 {
+    csc_assert(csc_lock_is_held(&model->mutex));
     return csc_memory_names_get(&model->paths, path) != NULL ||
            csc_memory_names_get(&model->links, path) != NULL;
 }
@@ -127,6 +135,7 @@ csc_memory_messages_was_received(const csc_memory_model *model,
 bool
 csc_memory_messages_taken(const csc_memory_model *model, const char *path)
 {
+    csc_assert(csc_lock_is_held(&model->mutex));
     return csc_memory_names_get(&model->letters, path) != NULL ||
            csc_memory_messages_was_received(model, path);
 }
@@ -146,6 +155,8 @@ csc_memory_messages_enter(csc_memory_model *model, csc_memory_message *message)
 {
     csc_memory_box *box = get_box(model, &message->row.cascade_id);
 
+    csc_assert(csc_lock_is_held(&model->mutex) &&
+               !csc_memory_messages_taken(model, message->row.path));
     if (box == NULL)
         return -1;
     if (csc_memory_names_put(&model->letters, message->row.path, message) !=
@@ -168,6 +179,7 @@ csc_memory_messages_find(const csc_memory_model *model,
     const csc_memory_order_node *node;
     cascade_uuid highest;
 
+    csc_assert(csc_lock_is_held(&model->mutex));
     if (box == NULL || id < 1)
         return NULL;
     memset(&highest, 0xff, sizeof(highest));
@@ -179,6 +191,8 @@ csc_memory_messages_find(const csc_memory_model *model,
 static void
 hide(csc_memory_model *model, csc_memory_message *message)
 {
+    csc_assert(csc_memory_names_get(&model->letters, message->row.path) ==
+               message);
     csc_memory_names_remove(&model->letters, message->row.path);
 }
 
@@ -188,6 +202,7 @@ unhide(csc_memory_model *model, csc_memory_message *message)
     int full =
         csc_memory_names_put(&model->letters, message->row.path, message);
 
+    csc_assert(csc_lock_is_held(&model->mutex));
     csc_assert(full == 0); /* the map had room for it before */
     (void)full;
 }
@@ -195,6 +210,7 @@ unhide(csc_memory_model *model, csc_memory_message *message)
 void
 csc_memory_messages_take(csc_memory_model *model, csc_memory_message *message)
 {
+    csc_assert(csc_lock_is_held(&model->mutex) && message->box != NULL);
     hide(model, message);
     csc_memory_order_remove(&message->box->messages, &message->in_box);
     message->box->away++;
@@ -204,6 +220,7 @@ void
 csc_memory_messages_put_back(csc_memory_model *model,
                              csc_memory_message *message)
 {
+    csc_assert(csc_lock_is_held(&model->mutex) && message->box->away > 0);
     unhide(model, message);
     csc_memory_order_add(&message->box->messages, &message->in_box);
     message->box->away--;
@@ -212,6 +229,7 @@ csc_memory_messages_put_back(csc_memory_model *model,
 void
 csc_memory_messages_free(csc_memory_model *model, csc_memory_message *message)
 {
+    csc_assert(csc_lock_is_held(&model->mutex) && message->box->away > 0);
     message->box->away--;
     tidy_box(model, message->box);
     csc_mem_free(message);
@@ -223,6 +241,7 @@ csc_memory_messages_send_on(csc_memory_model *model,
 {
     csc_memory_box *from = message->box;
 
+    csc_assert(csc_lock_is_held(&model->mutex));
     csc_memory_messages_take(model, message);
     message->row.cascade_id = *to;
     if (csc_memory_messages_enter(model, message) != 0) {
@@ -230,6 +249,7 @@ csc_memory_messages_send_on(csc_memory_model *model,
         csc_memory_messages_put_back(model, message);
         return -1;
     }
+    csc_assert(from->away > 0 && message->box != from);
     from->away--;
     tidy_box(model, from);
     return 0;
@@ -244,6 +264,7 @@ csc_memory_messages_take_box(csc_memory_model *model,
     csc_memory_box *box = csc_map_get(&model->boxes, cascade_id);
     csc_memory_message *message = NULL;
 
+    csc_assert(csc_lock_is_held(&model->mutex));
     if (box == NULL)
         return NULL;
     unhang_box(model, box);
@@ -261,6 +282,7 @@ csc_memory_messages_put_back_box(csc_memory_model *model, csc_memory_box *box)
     csc_memory_message *message = NULL;
     int full;
 
+    csc_assert(csc_lock_is_held(&model->mutex));
     if (box == NULL)
         return;
     full = csc_map_put(&model->boxes, &box->cascade_id, box);
@@ -296,6 +318,7 @@ csc_memory_messages_fini(csc_memory_model *model)
 {
     csc_memory_key *key;
 
+    csc_assert(csc_lock_is_held(&model->mutex));
     while (model->box_ring.next != &model->box_ring) {
         csc_memory_box *box = (csc_memory_box *)model->box_ring.next;
 
@@ -308,6 +331,7 @@ csc_memory_messages_fini(csc_memory_model *model)
             break;
         csc_mem_free(key);
     }
+    csc_assert(model->boxes.count == 0 && model->named == NULL);
     csc_map_fini(&model->boxes);
     csc_memory_names_fini(&model->letters);
     csc_memory_names_fini(&model->keys);
@@ -338,6 +362,7 @@ csc_memory_messages_move_key(csc_memory_model *model, csc_memory_key *key,
     csc_memory_key *there = csc_memory_names_get(&model->keys, key->name);
     int32_t before = there == NULL ? 1 : there->run_number;
 
+    csc_assert(csc_lock_is_held(&model->mutex) && move->row == NULL);
     if (key->run_number <= before)
         return CASCADE_OK;
     if (there == NULL &&
@@ -352,6 +377,7 @@ csc_memory_messages_move_key(csc_memory_model *model, csc_memory_key *key,
 void
 csc_memory_messages_undo_key(csc_memory_model *model, csc_memory_key_move *move)
 {
+    csc_assert(csc_lock_is_held(&model->mutex));
     if (move->row == NULL)
         return;
     if (move->before == 0)
@@ -371,10 +397,10 @@ csc_memory_messages_key(void *self, const char *user_id, const char *key,
 
     if (asked == NULL)
         return csc_fail_memory();
-    pthread_mutex_lock(&memory->model->mutex);
+    csc_lock_take(&memory->model->mutex);
     there = csc_memory_names_get(&memory->model->keys, asked->name);
     *run_number = there == NULL ? 1 : there->run_number;
-    pthread_mutex_unlock(&memory->model->mutex);
+    csc_lock_give(&memory->model->mutex);
     csc_mem_free(asked);
     return CASCADE_OK;
 }
@@ -388,6 +414,7 @@ is_owned(const csc_memory_model *model, const cascade_uuid *cascade_id,
     const csc_memory_cascade *cascade =
         csc_map_get(&model->cascades, cascade_id);
 
+    csc_assert(csc_lock_is_held(&model->mutex));
     return cascade != NULL && cascade->run != NULL &&
            csc_uuid_equal(&cascade->run->row.engine_id, engine_id);
 }
@@ -425,6 +452,7 @@ give_first(receive_state *state, const csc_memory_box *box)
     const csc_memory_message *message = csc_memory_messages_next(box, NULL);
     cascade_err err = CASCADE_OK;
 
+    csc_assert(state->left <= state->receive->limit);
     for (size_t i = 0; message != NULL && i < state->receive->each &&
                        !is_full(state) && err == CASCADE_OK;
          i++) {
@@ -450,6 +478,7 @@ give_owned(receive_state *state)
             : csc_memory_order_next(model->named, 0, &state->receive->after);
     cascade_err err = CASCADE_OK;
 
+    csc_assert(csc_lock_is_held(&state->model->mutex));
     while (node != NULL && !is_full(state) && err == CASCADE_OK) {
         const csc_memory_box *box = node->item;
 
@@ -472,10 +501,11 @@ csc_memory_messages_receive(void *self, const cascade_receive *receive,
                            .left = receive->limit};
     cascade_err err = CASCADE_OK;
 
+    csc_assert(csc_lock_is_none_held());
     if (csc_uuid_is_nil(&receive->engine_id))
         return CASCADE_OK;
-    pthread_mutex_lock(&memory->model->mutex);
+    csc_lock_take(&memory->model->mutex);
     err = give_owned(&state);
-    pthread_mutex_unlock(&memory->model->mutex);
+    csc_lock_give(&memory->model->mutex);
     return err;
 }

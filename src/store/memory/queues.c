@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/data/map.h"
 #include "base/error.h"
+#include "base/lock.h"
 #include "base/mem.h"
 #include "base/uuid.h"
 #include "cascade/cascade.h"
@@ -32,6 +33,7 @@ swap_about(csc_memory_queue *queue, char **about, int64_t now_ms)
 {
     char *before = queue->about;
 
+    csc_assert((*about == NULL) == (queue->about != NULL));
     queue->about = *about;
     queue->paused_at_ms = now_ms;
     *about = before;
@@ -47,12 +49,13 @@ csc_memory_queues_pause(void *self, const char *queue_name, bool paused,
     char *kept = NULL;
     cascade_err err = CASCADE_OK;
 
+    csc_assert(csc_lock_is_none_held());
     if (paused) {
         kept = csc_mem_strdup(about != NULL ? about : NOTHING);
         if (kept == NULL)
             return csc_fail_memory();
     }
-    pthread_mutex_lock(&memory->model->mutex);
+    csc_lock_take(&memory->model->mutex);
     queue = csc_memory_runs_queue(memory->model, queue_name);
     if (queue == NULL) {
         err = csc_fail_memory();
@@ -61,7 +64,7 @@ csc_memory_queues_pause(void *self, const char *queue_name, bool paused,
         if (*changed)
             swap_about(queue, &kept, now_ms);
     }
-    pthread_mutex_unlock(&memory->model->mutex);
+    csc_lock_give(&memory->model->mutex);
     csc_mem_free(kept);
     return err;
 }
@@ -86,6 +89,7 @@ make_rows(const csc_memory_model *model)
         csc_mem_zalloc(model->queues.count, sizeof(rows[0]));
     size_t at = 0;
 
+    csc_assert(csc_lock_is_held(&model->mutex));
     for (size_t i = 0; rows != NULL && i < model->queues.count; i++) {
         const csc_memory_queue *queue =
             csc_memory_names_next(&model->queues, &at);
@@ -107,6 +111,7 @@ make_rows(const csc_memory_model *model)
 static void
 count_run(cascade_queue_row *row, const cascade_run_row *run, int64_t now_ms)
 {
+    csc_assert(strcmp(row->queue, run->queue) == 0);
     if (!csc_uuid_is_nil(&run->engine_id)) {
         row->owned++;
     } else if (run->needs != NULL && run->needs[0] != '\0') {
@@ -127,6 +132,7 @@ count_runs(const csc_memory_model *model, cascade_queue_row *rows,
 {
     size_t at = 0;
 
+    csc_assert(csc_lock_is_held(&model->mutex));
     for (;;) {
         const csc_memory_cascade *cascade = csc_map_next(&model->cascades, &at);
         cascade_queue_row *row = NULL;
@@ -158,6 +164,7 @@ give_rows(const csc_memory_model *model, int64_t now_ms,
     cascade_queue_row *rows;
     cascade_err err = CASCADE_OK;
 
+    csc_assert(csc_lock_is_held(&model->mutex));
     if (model->queues.count == 0)
         return CASCADE_OK;
     rows = make_rows(model);
@@ -179,8 +186,9 @@ csc_memory_queues_list(void *self, cascade_queue_sink sink, void *context)
     int64_t now_ms = csc_clock_wall_ms(memory->config->clock);
     cascade_err err;
 
-    pthread_mutex_lock(&memory->model->mutex);
+    csc_assert(csc_lock_is_none_held());
+    csc_lock_take(&memory->model->mutex);
     err = give_rows(memory->model, now_ms, sink, context);
-    pthread_mutex_unlock(&memory->model->mutex);
+    csc_lock_give(&memory->model->mutex);
     return err;
 }

@@ -11,6 +11,7 @@
 
 #include "base/data/map.h"
 #include "base/error.h"
+#include "base/lock.h"
 #include "base/uuid.h"
 #include "cascade/cascade.h"
 #include "cascade/rows.h"
@@ -40,6 +41,8 @@ find_cascades(const csc_memory_model *model, const cascade_uuid *ids,
 {
     size_t kept = 0;
 
+    csc_assert(csc_lock_is_held(&model->mutex) &&
+               count <= CASCADE_STORE_PAGE_MAX);
     for (size_t i = 0; i < count; i++) {
         csc_memory_cascade *cascade = csc_map_get(&model->cascades, &ids[i]);
 
@@ -60,6 +63,7 @@ give_cascades(const load_state *loading, const cascade_load_sink *sink)
 {
     cascade_err err = CASCADE_OK;
 
+    csc_assert(loading->count <= CASCADE_STORE_PAGE_MAX);
     for (size_t i = 0; i < loading->count && err == CASCADE_OK; i++)
         err = sink->on_cascade(sink->context, &loading->found[i]->row);
     return err;
@@ -89,6 +93,7 @@ csc_memory_read_is_child(const cascade_execution_row *row)
 static bool
 is_family(const cascade_execution_row *row, int *children)
 {
+    csc_assert(*children >= 0);
     if (row->function_id == 0)
         return true;
     return csc_memory_read_is_child(row) &&
@@ -138,6 +143,7 @@ give_box(const csc_memory_model *model, const csc_memory_box *box,
     const csc_memory_message *message = NULL;
     cascade_err err = CASCADE_OK;
 
+    csc_assert(csc_lock_is_held(&model->mutex));
     for (int i = 0; i < CASCADE_LOAD_MESSAGES_MAX && err == CASCADE_OK; i++) {
         message = csc_memory_messages_next(box, message);
         if (message == NULL)
@@ -157,6 +163,7 @@ give_ends(const csc_memory_model *model, const csc_memory_box *box,
         csc_memory_messages_last(box, CASCADE_LOAD_ENDS_MAX);
     cascade_err err = CASCADE_OK;
 
+    csc_assert(csc_lock_is_held(&model->mutex));
     for (; message != NULL && err == CASCADE_OK;
          message = csc_memory_messages_next(box, message))
         if (csc_store_message_ends(message->row.kind))
@@ -175,6 +182,7 @@ give_messages(const csc_memory_model *model, const load_state *loading,
 {
     cascade_err err = CASCADE_OK;
 
+    csc_assert(csc_lock_is_held(&model->mutex));
     for (size_t i = 0; i < loading->count && err == CASCADE_OK; i++) {
         const csc_memory_box *box =
             csc_map_get(&model->boxes, &loading->found[i]->row.id);
@@ -193,8 +201,9 @@ csc_memory_read_load(void *self, const cascade_uuid *ids, size_t count,
     load_state loading;
     cascade_err err;
 
+    csc_assert(csc_lock_is_none_held());
     loading.count = 0;
-    pthread_mutex_lock(&memory->model->mutex);
+    csc_lock_take(&memory->model->mutex);
     find_cascades(memory->model, ids, count, &loading);
     err = give_cascades(&loading, sink);
     if (err == CASCADE_OK && (parts & CASCADE_LOAD_SEALS) != 0)
@@ -209,7 +218,7 @@ csc_memory_read_load(void *self, const cascade_uuid *ids, size_t count,
         err = give_messages(memory->model, &loading, sink, give_box);
     if (err == CASCADE_OK && (parts & CASCADE_LOAD_ENDS) != 0)
         err = give_messages(memory->model, &loading, sink, give_ends);
-    pthread_mutex_unlock(&memory->model->mutex);
+    csc_lock_give(&memory->model->mutex);
     return err;
 }
 
@@ -253,6 +262,7 @@ advance(const csc_memory_model *model, const cascade_query *query,
 {
     const csc_memory_cascade *only;
 
+    csc_assert(csc_lock_is_held(&model->mutex));
     if (node != NULL)
         return query->id != NULL
                    ? NULL
@@ -278,7 +288,8 @@ csc_memory_read_list(void *self, const cascade_query *query,
     cascade_err err = CASCADE_OK;
     size_t count = 0;
 
-    pthread_mutex_lock(&memory->model->mutex);
+    csc_assert(csc_lock_is_none_held());
+    csc_lock_take(&memory->model->mutex);
     while (err == CASCADE_OK && count < query->limit) {
         const csc_memory_cascade *cascade;
 
@@ -292,7 +303,8 @@ csc_memory_read_list(void *self, const cascade_query *query,
                    cascade->run == NULL ? NULL : &cascade->run->row);
         count++;
     }
-    pthread_mutex_unlock(&memory->model->mutex);
+    csc_lock_give(&memory->model->mutex);
+    csc_assert(count <= query->limit);
     if (err == CASCADE_OK && query->place != NULL)
         *query->place = (cascade_place){.more = false};
     return err;

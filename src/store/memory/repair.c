@@ -14,6 +14,7 @@
 #include "base/data/arena.h"
 #include "base/data/map.h"
 #include "base/error.h"
+#include "base/lock.h"
 #include "base/mem.h"
 #include "cascade/cascade.h"
 #include "cascade/rows.h"
@@ -34,6 +35,7 @@ typedef struct repair_plan {
 static bool
 prepare(repair_plan *plan, const cascade_repair *repair)
 {
+    csc_assert(plan->run == NULL && plan->seal == NULL);
     plan->repair = repair;
     if (repair->seal != NULL) {
         plan->seal = csc_memory_seals_make(repair->seal);
@@ -76,6 +78,7 @@ exchange_seal(repair_plan *plan)
 {
     csc_memory_seal *other = plan->cascade->seal;
 
+    csc_assert(plan->cascade != NULL);
     if (plan->repair->seal == NULL)
         return;
     plan->cascade->seal = plan->seal;
@@ -91,6 +94,7 @@ reserve(csc_memory_model *model, repair_plan *plan,
     char id[CASCADE_UUID_TEXT_SIZE];
     cascade_err err;
 
+    csc_assert(csc_lock_is_held(&model->mutex) && plan->key == NULL);
     if (plan->run != NULL) {
         if (!csc_check_is_priority(plan->run->row.priority))
             return csc_fail(CASCADE_ERR_REFUSED,
@@ -120,6 +124,7 @@ make(csc_memory_model *model, repair_plan *plan)
         csc_map_get(&model->cascades, &repair->was.id);
     cascade_err err;
 
+    csc_assert(csc_lock_is_held(&model->mutex) && plan->cascade == NULL);
     if (!is_as_read(cascade, repair))
         return CASCADE_OK;
     err = reserve(model, plan, cascade);
@@ -143,6 +148,7 @@ undo(csc_memory_model *model, repair_plan *plan)
     csc_memory_cascade *cascade = plan->cascade;
     csc_memory_key *row = plan->key_move.row;
 
+    csc_assert(csc_lock_is_held(&model->mutex));
     if (cascade == NULL)
         return;
     cascade->row.status = plan->repair->was.status;
@@ -164,6 +170,7 @@ make_all(csc_memory_model *model, repair_plan *plans, size_t count)
     cascade_err err = CASCADE_OK;
     size_t at = 0;
 
+    csc_assert(csc_lock_is_held(&model->mutex));
     while (at < count && err == CASCADE_OK)
         err = make(model, &plans[at++]);
     while (err != CASCADE_OK && at > 0)
@@ -180,6 +187,7 @@ csc_memory_mend_repair(void *self, const cascade_repair *repairs, size_t count,
     repair_plan *plans;
     cascade_err err = CASCADE_OK;
 
+    csc_assert(csc_lock_is_none_held());
     plans = csc_arena_alloc(&arena, count, sizeof(plans[0]));
     if (plans == NULL)
         return csc_fail_memory();
@@ -189,9 +197,9 @@ csc_memory_mend_repair(void *self, const cascade_repair *repairs, size_t count,
     }
     if (err != CASCADE_OK)
         goto out;
-    pthread_mutex_lock(&memory->model->mutex);
+    csc_lock_take(&memory->model->mutex);
     err = make_all(memory->model, plans, count);
-    pthread_mutex_unlock(&memory->model->mutex);
+    csc_lock_give(&memory->model->mutex);
     for (size_t i = 0; i < count && err == CASCADE_OK; i++)
         done[i] = plans[i].cascade != NULL;
 out:
@@ -207,6 +215,7 @@ static bool
 may_go(const csc_memory_model *model, const csc_memory_cascade *cascade,
        int64_t updated_before_ms)
 {
+    csc_assert(csc_lock_is_held(&model->mutex));
     return cascade != NULL && cascade->row.status != CASCADE_RUNNING &&
            cascade->run == NULL &&
            cascade->row.updated_at_ms < updated_before_ms &&
@@ -219,6 +228,7 @@ stage_purge(csc_memory_model *model, const cascade_uuid *ids, size_t count,
 {
     csc_memory_cut room;
 
+    csc_assert(csc_lock_is_held(&model->mutex));
     csc_memory_delete_begin(model, &room);
     for (size_t i = 0; i < count; i++) {
         const csc_memory_cascade *cascade =
@@ -241,10 +251,11 @@ csc_memory_mend_purge(void *self, const cascade_uuid *ids, size_t count,
     size_t gone = 0;
     cascade_err err = CASCADE_OK;
 
+    csc_assert(csc_lock_is_none_held());
     deletions = csc_arena_alloc(&arena, count, sizeof(deletions[0]));
     if (deletions == NULL)
         return csc_fail_memory();
-    pthread_mutex_lock(&model->mutex);
+    csc_lock_take(&model->mutex);
     err = stage_purge(model, ids, count, updated_before_ms, deletions);
     for (size_t i = count; i > 0 && err != CASCADE_OK; i--)
         csc_memory_delete_undo(model, &deletions[i - 1]);
@@ -254,7 +265,7 @@ csc_memory_mend_purge(void *self, const cascade_uuid *ids, size_t count,
         csc_memory_delete_apply(model, &deletions[i]);
         gone++;
     }
-    pthread_mutex_unlock(&model->mutex);
+    csc_lock_give(&model->mutex);
     csc_arena_fini(&arena);
     if (err == CASCADE_OK)
         *deleted = gone;

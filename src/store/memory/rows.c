@@ -14,6 +14,7 @@
 
 #include "base/data/map.h"
 #include "base/error.h"
+#include "base/lock.h"
 #include "base/mem.h"
 #include "cascade/cascade.h"
 #include "cascade/rows.h"
@@ -60,6 +61,8 @@ csc_memory_rows_cascade(const cascade_row *row)
 void
 csc_memory_rows_free(csc_memory_cascade *cascade)
 {
+    csc_assert(cascade == NULL ||
+               cascade->execution_count <= cascade->execution_room);
     if (cascade == NULL)
         return;
     for (size_t i = 0; i < cascade->execution_count; i++)
@@ -133,6 +136,7 @@ csc_memory_rows_update(csc_memory_execution *execution,
 {
     char *at = late;
 
+    csc_assert(execution->row.function_id == row->function_id);
     csc_mem_free(execution->late);
     execution->late = late;
     execution->row.status = row->status;
@@ -165,6 +169,8 @@ csc_memory_rows_find(const csc_memory_cascade *cascade, int32_t function_id)
         else
             high = middle;
     }
+    csc_assert(low == cascade->execution_count ||
+               executions[low]->row.function_id >= function_id);
     return low;
 }
 
@@ -173,6 +179,7 @@ csc_memory_rows_add_event(csc_memory_cascade *cascade, csc_memory_event *event)
 {
     size_t at = cascade->event_count;
 
+    csc_assert(cascade->event_count < cascade->event_room);
     while (at > 0 &&
            cascade->events[at - 1]->row.function_id > event->row.function_id) {
         cascade->events[at] = cascade->events[at - 1];
@@ -189,6 +196,7 @@ csc_memory_rows_enter(csc_memory_model *model, csc_memory_execution *execution)
 {
     const cascade_execution_row *row = &execution->row;
 
+    csc_assert(csc_lock_is_held(&model->mutex) && execution->node.less == NULL);
     if (csc_map_put(&model->executions, &row->id, execution) != 0)
         return -1;
     if (csc_memory_names_put(&model->paths, row->node_instance_id, execution) !=
@@ -204,6 +212,8 @@ void
 csc_memory_rows_withdraw(csc_memory_model *model,
                          csc_memory_execution *execution)
 {
+    csc_assert(csc_map_get(&model->executions, &execution->row.id) ==
+               execution);
     csc_map_remove(&model->executions, &execution->row.id);
     csc_memory_names_remove(&model->paths, execution->row.node_instance_id);
     csc_memory_order_remove(&model->by_id, &execution->node);
@@ -212,6 +222,7 @@ csc_memory_rows_withdraw(csc_memory_model *model,
 void
 csc_memory_rows_take(csc_memory_model *model, csc_memory_cascade *cascade)
 {
+    csc_assert(csc_map_get(&model->cascades, &cascade->row.id) == cascade);
     csc_map_remove(&model->cascades, &cascade->row.id);
     csc_memory_order_remove(&model->order, &cascade->node);
     for (size_t i = 0; i < cascade->execution_count; i++)
@@ -226,6 +237,7 @@ csc_memory_rows_put_back(csc_memory_model *model, csc_memory_cascade *cascade)
 {
     int full = csc_map_put(&model->cascades, &cascade->row.id, cascade);
 
+    csc_assert(csc_lock_is_held(&model->mutex));
     csc_memory_order_add(&model->order, &cascade->node);
     for (size_t i = 0; i < cascade->execution_count; i++)
         full |= csc_memory_rows_enter(model, cascade->executions[i]);

@@ -37,6 +37,7 @@
 #include "base/clock.h"
 #include "base/data/map.h"
 #include "base/error.h"
+#include "base/lock.h"
 #include "base/mem.h"
 #include "base/uuid.h"
 #include "cascade/cascade.h"
@@ -55,6 +56,7 @@ csc_memory_runs_queue(csc_memory_model *model, const char *name)
     csc_memory_queue *queue = csc_memory_names_get(&model->queues, name);
     size_t size = strlen(name) + 1;
 
+    csc_assert(csc_lock_is_held(&model->mutex));
     if (queue != NULL)
         return queue;
     queue = csc_mem_alloc(sizeof(*queue) + size);
@@ -75,6 +77,7 @@ get_text(csc_memory_model *model, const char *text)
 {
     char *kept = csc_memory_names_get(&model->texts, text);
 
+    csc_assert(csc_lock_is_held(&model->mutex));
     if (kept != NULL)
         return kept;
     kept = csc_mem_strdup(text);
@@ -91,6 +94,7 @@ find_shelf(const csc_memory_queue *queue, const char *needs, int32_t takeovers)
 {
     csc_memory_shelf *shelf = queue->shelves;
 
+    csc_assert(takeovers >= 0);
     while (shelf != NULL &&
            (shelf->needs != needs || shelf->takeovers != takeovers))
         shelf = shelf->next;
@@ -117,6 +121,7 @@ reserve_shelf(csc_memory_queue *queue, const char *needs, int32_t takeovers)
 static int32_t
 one_more(int32_t count)
 {
+    csc_assert(count >= 0);
     return count == INT32_MAX ? count : count + 1;
 }
 
@@ -125,6 +130,7 @@ csc_memory_runs_make(const cascade_uuid *cascade_id, const cascade_run_row *row)
 {
     csc_memory_run *run = csc_mem_zalloc(1, sizeof(*run));
 
+    csc_assert(row->takeovers >= 0);
     if (run == NULL)
         return NULL;
     run->row = *row;
@@ -139,6 +145,7 @@ csc_memory_runs_reserve(csc_memory_model *model, cascade_run_row *row)
     csc_memory_queue *queue = csc_memory_runs_queue(model, row->queue);
     const char *needs = NULL;
 
+    csc_assert(csc_lock_is_held(&model->mutex) && row->takeovers >= 0);
     if (queue == NULL)
         return csc_fail_memory();
     if (row->needs != NULL) {
@@ -191,6 +198,7 @@ shelf_of(csc_memory_model *model, const cascade_run_row *row)
     csc_memory_queue *queue = csc_memory_names_get(&model->queues, row->queue);
     csc_memory_shelf *shelf = find_shelf(queue, row->needs, row->takeovers);
 
+    csc_assert(csc_lock_is_held(&model->mutex));
     csc_assert(shelf != NULL);
     return &shelf->runs[row->priority];
 }
@@ -201,6 +209,8 @@ csc_memory_runs_place(csc_memory_model *model, csc_memory_run *run)
     csc_memory_engine *engine;
     csc_memory_link *ring = &model->orphans;
 
+    csc_assert(csc_lock_is_held(&model->mutex));
+    csc_assert(run->node.less == NULL && run->node.more == NULL);
     if (csc_uuid_is_nil(&run->row.engine_id)) {
         run->node.at = run->row.wake_at_ms;
         run->node.id = run->row.cascade_id;
@@ -220,6 +230,7 @@ csc_memory_runs_place(csc_memory_model *model, csc_memory_run *run)
 void
 csc_memory_runs_take(csc_memory_model *model, csc_memory_run *run)
 {
+    csc_assert(csc_lock_is_held(&model->mutex));
     if (csc_uuid_is_nil(&run->row.engine_id)) {
         csc_memory_order_remove(shelf_of(model, &run->row), &run->node);
         return;
@@ -232,6 +243,8 @@ void
 csc_memory_runs_release(csc_memory_model *model, csc_memory_run *run,
                         int64_t now_ms, int32_t more_takeovers)
 {
+    csc_assert(csc_lock_is_held(&model->mutex) &&
+               !csc_uuid_is_nil(&run->row.engine_id));
     csc_memory_runs_take(model, run);
     memset(&run->row.engine_id, 0, sizeof(run->row.engine_id));
     run->row.wake_at_ms = now_ms;
@@ -285,6 +298,7 @@ due_run(const csc_memory_shelf *shelf, int priority, int64_t now_ms)
 {
     csc_memory_order_node *node = csc_memory_order_first(shelf->runs[priority]);
 
+    csc_assert(priority >= 0 && priority < CSC_MEMORY_PRIORITIES);
     return node != NULL && node->at <= now_ms ? node->item : NULL;
 }
 
@@ -307,6 +321,7 @@ is_wanted(const claim_state *claiming, const csc_memory_shelf *shelf)
 static csc_memory_queue *
 asked_queue(const claim_state *claiming, size_t i)
 {
+    csc_assert(i < claiming->claim->queue_count);
     return csc_memory_names_get(&claiming->model->queues,
                                 claiming->claim->queues[i]);
 }
@@ -330,6 +345,7 @@ open_shelves(const claim_state *claiming, size_t i)
 static cascade_err
 collect(claim_state *claiming)
 {
+    csc_assert(claiming->shelf_count == 0);
     for (size_t i = 0; i < claiming->claim->queue_count; i++) {
         csc_memory_queue *queue = asked_queue(claiming, i);
         csc_memory_shelf *shelf = open_shelves(claiming, i);
@@ -356,6 +372,7 @@ pick(const claim_state *claiming, int priority)
 {
     csc_memory_run *best = NULL;
 
+    csc_assert(priority >= 0 && priority < CSC_MEMORY_PRIORITIES);
     for (size_t i = 0; i < claiming->shelf_count; i++) {
         csc_memory_run *run =
             due_run(claiming->shelves[i], priority, claiming->now_ms);
@@ -371,6 +388,7 @@ static void
 own(claim_state *claiming, csc_memory_run *run, const char *message_kind,
     cascade_claimed *claimed)
 {
+    csc_assert(csc_uuid_is_nil(&run->row.engine_id));
     csc_memory_runs_take(claiming->model, run);
     run->row.engine_id = claiming->claim->engine_id;
     run->row.claim_no++;
@@ -408,6 +426,7 @@ add_named(claim_state *claiming, csc_memory_cascade *cascade,
                          .kind = first != NULL ? first->row.kind : "",
                          .wake_at_ms = claiming->now_ms};
 
+    csc_assert(run == NULL || csc_uuid_is_nil(&run->row.engine_id));
     if (run != NULL) {
         named.priority = run->row.priority;
         named.wake_at_ms = run->row.wake_at_ms;
@@ -428,6 +447,7 @@ look_into(claim_state *claiming, csc_memory_box *box)
     csc_memory_cascade *cascade =
         csc_map_get(&claiming->model->cascades, &box->cascade_id);
 
+    csc_assert(csc_lock_is_held(&claiming->model->mutex));
     if (cascade == NULL) {
         if (claiming->absent_count < ABSENT_MAX)
             claiming->absent[claiming->absent_count++] = box;
@@ -465,6 +485,7 @@ make_run(claim_state *claiming, claim_named *named)
     const cascade_run_row row = {.queue = claiming->claim->queues[0],
                                  .wake_at_ms = claiming->now_ms};
 
+    csc_assert(named->made == NULL && named->cascade->run == NULL);
     named->made = csc_memory_runs_make(&named->cascade->row.id, &row);
     if (named->made == NULL)
         return csc_fail_memory();
@@ -478,6 +499,7 @@ collect_named(claim_state *claiming)
     csc_memory_link *ring = &claiming->model->box_ring;
     cascade_err err = CASCADE_OK;
 
+    csc_assert(claiming->named_count == 0);
     for (csc_memory_link *at = ring->next; at != ring; at = at->next) {
         if (!look_into(claiming, (csc_memory_box *)at))
             return csc_fail_memory();
@@ -505,6 +527,7 @@ collect_named(claim_state *claiming)
 static size_t
 take_named(claim_state *claiming, cascade_claimed *claimed)
 {
+    csc_assert(claiming->named_count <= claiming->claim->limit);
     for (size_t i = 0; i < claiming->named_count; i++) {
         claim_named *named = &claiming->named[i];
 
@@ -537,6 +560,7 @@ empty_box(claim_state *claiming, const csc_memory_box *box, size_t left)
         csc_memory_links_last(claiming->model, &box->cascade_id);
     csc_memory_message *message = csc_memory_messages_next(box, NULL);
 
+    csc_assert(csc_lock_is_held(&claiming->model->mutex));
     while (message != NULL && left > 0) {
         csc_memory_message *next = csc_memory_messages_next(box, message);
 
@@ -558,6 +582,7 @@ clear_absent(claim_state *claiming)
 {
     size_t left = CASCADE_CLAIM_STRAYS_MAX;
 
+    csc_assert(claiming->absent_count <= ABSENT_MAX);
     for (size_t i = 0; i < claiming->absent_count && left > 0; i++)
         left = empty_box(claiming, claiming->absent[i], left);
 }
@@ -577,6 +602,7 @@ free_claim(claim_state *claiming)
 static size_t
 take_due(claim_state *claiming, cascade_claimed *claimed, size_t count)
 {
+    csc_assert(count <= claiming->claim->limit);
     for (int priority = CSC_MEMORY_PRIORITIES - 1; priority >= 0; priority--) {
         while (count < claiming->claim->limit) {
             csc_memory_run *run = pick(claiming, priority);
@@ -598,6 +624,7 @@ next_wake(const claim_state *claiming)
     cascade_uuid highest;
     int64_t next = CASCADE_TIME_NONE;
 
+    csc_assert(csc_lock_is_held(&claiming->model->mutex));
     memset(&highest, 0xff, sizeof(highest));
     for (size_t i = 0; i < claiming->claim->queue_count; i++) {
         const csc_memory_shelf *shelf = open_shelves(claiming, i);
@@ -630,6 +657,7 @@ check_alive(csc_memory_model *model, const cascade_claim *claim)
         csc_map_get(&model->engines, &claim->engine_id);
     int64_t batches = 0;
 
+    csc_assert(csc_lock_is_held(&model->mutex));
     if (engine == NULL)
         return csc_fail(CASCADE_ERR_FENCED,
                         "claim: this incarnation was removed; attach a new "
@@ -652,8 +680,9 @@ csc_memory_runs_claim(void *self, const cascade_claim *claim,
     claim_state claiming = {.model = memory->model, .claim = claim};
     cascade_err err = CASCADE_OK;
 
+    csc_assert(csc_lock_is_none_held());
     claiming.now_ms = csc_clock_wall_ms(memory->config->clock);
-    pthread_mutex_lock(&memory->model->mutex);
+    csc_lock_take(&memory->model->mutex);
     err = check_alive(memory->model, claim);
     if (err == CASCADE_OK)
         err = collect(&claiming);
@@ -669,7 +698,7 @@ csc_memory_runs_claim(void *self, const cascade_claim *claim,
     if (result->paused != NULL)
         tell_paused(&claiming, result->paused);
 out:
-    pthread_mutex_unlock(&memory->model->mutex);
+    csc_lock_give(&memory->model->mutex);
     free_claim(&claiming);
     return err;
 }

@@ -7,6 +7,8 @@
 #include "store/memory/internal.h"
 
 #include "base/data/map.h"
+#include "base/error.h"
+#include "base/lock.h"
 #include "cascade/cascade.h"
 #include "cascade/rows.h"
 #include "cascade/store.h"
@@ -33,6 +35,7 @@ typedef struct page {
 static bool
 is_full(const cascade_scan *scan, const page *given)
 {
+    csc_assert(given->count <= scan->limit);
     return given->count >= scan->limit ||
            csc_store_is_full(given->bytes, scan->bytes_max);
 }
@@ -57,6 +60,7 @@ scan_all(csc_memory_model *model, const cascade_scan *scan,
     cascade_err err = CASCADE_OK;
     page given = {0, 0};
 
+    csc_assert(csc_lock_is_held(&model->mutex) && scan->cascade_id == NULL);
     while (node != NULL && !is_full(scan, &given) && err == CASCADE_OK) {
         const csc_memory_execution *execution = node->item;
 
@@ -75,6 +79,7 @@ scan_executions(const csc_memory_cascade *cascade, const cascade_scan *scan,
     cascade_err err = CASCADE_OK;
     page given = {0, 0};
 
+    csc_assert(!scan->events);
     for (size_t i = csc_memory_rows_find(cascade, scan->from);
          i < cascade->execution_count && !is_full(scan, &given) &&
          err == CASCADE_OK;
@@ -104,6 +109,7 @@ find_event(const csc_memory_cascade *cascade, const cascade_scan *scan)
         else
             high = middle;
     }
+    csc_assert(low <= cascade->event_count);
     return low;
 }
 
@@ -114,6 +120,7 @@ scan_events(const csc_memory_cascade *cascade, const cascade_scan *scan,
     page given = {0, 0};
     cascade_err err = CASCADE_OK;
 
+    csc_assert(scan->events);
     for (size_t i = find_event(cascade, scan);
          i < cascade->event_count && !is_full(scan, &given) &&
          err == CASCADE_OK;
@@ -134,6 +141,7 @@ scan_one(const csc_memory_model *model, const cascade_scan *scan,
     const csc_memory_cascade *cascade =
         csc_map_get(&model->cascades, scan->cascade_id);
 
+    csc_assert(csc_lock_is_held(&model->mutex));
     if (cascade == NULL)
         return CASCADE_OK;
     return scan->events ? scan_events(cascade, scan, sink)
@@ -147,10 +155,11 @@ csc_memory_scan_rows(void *self, const cascade_scan *scan,
     csc_memory *memory = self;
     cascade_err err = CASCADE_OK;
 
-    pthread_mutex_lock(&memory->model->mutex);
+    csc_assert(csc_lock_is_none_held());
+    csc_lock_take(&memory->model->mutex);
     err = scan->cascade_id == NULL ? scan_all(memory->model, scan, sink)
                                    : scan_one(memory->model, scan, sink);
-    pthread_mutex_unlock(&memory->model->mutex);
+    csc_lock_give(&memory->model->mutex);
     return err;
 }
 
@@ -179,7 +188,8 @@ csc_memory_scan_totals(void *self, cascade_totals *totals)
     cascade_totals counted = {0};
     size_t at = 0;
 
-    pthread_mutex_lock(&memory->model->mutex);
+    csc_assert(csc_lock_is_none_held());
+    csc_lock_take(&memory->model->mutex);
     for (;;) {
         const csc_memory_cascade *cascade =
             csc_map_next(&memory->model->cascades, &at);
@@ -190,7 +200,7 @@ csc_memory_scan_totals(void *self, cascade_totals *totals)
     }
     counted.messages = (int64_t)memory->model->letters.count;
     counted.erasing = (int64_t)memory->model->erasures.count;
-    pthread_mutex_unlock(&memory->model->mutex);
+    csc_lock_give(&memory->model->mutex);
     *totals = counted;
     return CASCADE_OK;
 }

@@ -9,6 +9,7 @@
 
 #include "base/data/map.h"
 #include "base/error.h"
+#include "base/lock.h"
 #include "base/mem.h"
 #include "base/uuid.h"
 #include "cascade/cascade.h"
@@ -59,6 +60,7 @@ find_place(csc_memory_model *model, const cascade_uuid *id)
 {
     csc_memory_cascade *cascade;
 
+    csc_assert(csc_lock_is_held(&model->mutex));
     if (csc_uuid_is_nil(id))
         return &model->seal;
     cascade = csc_map_get(&model->cascades, id);
@@ -72,6 +74,7 @@ change(csc_memory_model *model, const cascade_reseal *reseal,
 {
     csc_memory_seal **place = find_place(model, &reseal->cascade_id);
 
+    csc_assert(csc_lock_is_held(&model->mutex));
     if (place == NULL || !csc_memory_seals_is(*place, reseal->was))
         return false;
     csc_mem_free(*place);
@@ -88,6 +91,7 @@ csc_memory_seals_change(void *self, const cascade_reseal *reseals, size_t count,
     csc_memory_seal **made = NULL;
     cascade_err err = CASCADE_OK;
 
+    csc_assert(csc_lock_is_none_held());
     made = csc_mem_zalloc(count, sizeof(made[0]));
     if (made == NULL)
         return csc_fail_memory();
@@ -99,10 +103,10 @@ csc_memory_seals_change(void *self, const cascade_reseal *reseals, size_t count,
             err = csc_fail_memory();
     }
     if (err == CASCADE_OK) {
-        pthread_mutex_lock(&model->mutex);
+        csc_lock_take(&model->mutex);
         for (size_t i = 0; i < count; i++)
             done[i] = change(model, &reseals[i], &made[i]);
-        pthread_mutex_unlock(&model->mutex);
+        csc_lock_give(&model->mutex);
     }
     for (size_t i = 0; i < count; i++)
         csc_mem_free(made[i]);
@@ -122,7 +126,8 @@ csc_memory_seals_list(void *self, const cascade_uuid *after, size_t limit,
     size_t count = 0;
     cascade_err err = CASCADE_OK;
 
-    pthread_mutex_lock(&model->mutex);
+    csc_assert(csc_lock_is_none_held());
+    csc_lock_take(&model->mutex);
     if (after == NULL && model->seal != NULL) {
         err = csc_memory_seals_give(&own, model->seal, sink, context);
         count++;
@@ -135,6 +140,6 @@ csc_memory_seals_list(void *self, const cascade_uuid *after, size_t limit,
         err = csc_memory_seals_give(&node->id, cascade->seal, sink, context);
         node = csc_memory_order_next(model->order, 0, &node->id);
     }
-    pthread_mutex_unlock(&model->mutex);
+    csc_lock_give(&model->mutex);
     return err;
 }

@@ -99,6 +99,8 @@ free_cascade(void *cascade)
 static void
 free_model(csc_memory_model *model)
 {
+    csc_assert(model->refs == 0 && model->waiters == NULL);
+    csc_lock_take(&model->mutex);
     free_all(&model->cascades, free_cascade);
     free_all(&model->erasures, free_cascade);
     free_all(&model->engines, csc_mem_free);
@@ -108,6 +110,7 @@ free_model(csc_memory_model *model)
     csc_memory_links_fini(model);
     csc_memory_runs_fini(model);
     csc_mem_free(model->seal);
+    csc_lock_give(&model->mutex);
     csc_lock_fini_mutex(&model->mutex);
     csc_mem_free(model->name);
     csc_mem_free(model);
@@ -132,7 +135,7 @@ get_model(const char *name, int64_t now_ms)
 
     if (name[0] == '\0')
         return create_model(name, now_ms);
-    pthread_mutex_lock(&shared.mutex);
+    csc_lock_take(&shared.mutex);
     model = find_shared(name);
     if (model != NULL) {
         model->refs++;
@@ -143,7 +146,7 @@ get_model(const char *name, int64_t now_ms)
             shared.first = model;
         }
     }
-    pthread_mutex_unlock(&shared.mutex);
+    csc_lock_give(&shared.mutex);
     return model;
 }
 
@@ -153,14 +156,15 @@ release_model(csc_memory_model *model)
     csc_memory_model **at = &shared.first;
     size_t refs;
 
-    pthread_mutex_lock(&shared.mutex);
+    csc_assert(model->refs > 0);
+    csc_lock_take(&shared.mutex);
     refs = --model->refs;
     if (refs == 0 && model->name != NULL) {
         while (*at != model)
             at = &(*at)->next;
         *at = model->next;
     }
-    pthread_mutex_unlock(&shared.mutex);
+    csc_lock_give(&shared.mutex);
     if (refs == 0)
         free_model(model);
 }
@@ -170,14 +174,14 @@ release_model(csc_memory_model *model)
 static void
 before_fork(void)
 {
-    pthread_mutex_lock(&shared.mutex);
+    csc_lock_take(&shared.mutex);
 }
 
 static void
 after_fork(bool child)
 {
     (void)child;
-    pthread_mutex_unlock(&shared.mutex);
+    csc_lock_give(&shared.mutex);
 }
 
 const csc_store_forking *
@@ -212,9 +216,9 @@ open_memory(const char *url, const cascade_store_config *config, void **self)
         csc_mem_free(memory);
         return csc_fail_memory();
     }
-    pthread_mutex_lock(&memory->model->mutex);
+    csc_lock_take(&memory->model->mutex);
     memory->seen = memory->model->wakes;
-    pthread_mutex_unlock(&memory->model->mutex);
+    csc_lock_give(&memory->model->mutex);
     *self = memory;
     return CASCADE_OK;
 }

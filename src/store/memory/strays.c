@@ -7,6 +7,8 @@
 
 #include "base/clock.h"
 #include "base/data/map.h"
+#include "base/error.h"
+#include "base/lock.h"
 #include "cascade/cascade.h"
 #include "cascade/store.h"
 #include "store/memory/treap.h"
@@ -18,6 +20,7 @@ is_stray(const csc_memory_model *model, const csc_memory_box *box,
 {
     const csc_memory_message *first = csc_memory_messages_next(box, NULL);
 
+    csc_assert(csc_lock_is_held(&model->mutex));
     return first != NULL && first->row.sent_at_ms < before_ms &&
            csc_map_get(&model->cascades, &box->cascade_id) == NULL &&
            !csc_memory_delete_is_marked(model, &box->cascade_id);
@@ -31,6 +34,8 @@ look(const csc_memory *memory, csc_store_straying *s)
         csc_clock_wall_ms(memory->config->clock) - CASCADE_STRAY_MESSAGE_MS;
     cascade_err err = CASCADE_OK;
 
+    csc_assert(csc_lock_is_held(&memory->model->mutex) &&
+               s->looked <= s->limit);
     while (err == CASCADE_OK && s->looked < s->limit) {
         const csc_memory_order_node *node =
             csc_memory_order_next(model->named, 0, s->cursor);
@@ -54,10 +59,11 @@ csc_memory_strays_list(void *self, cascade_stray kind, size_t limit,
     csc_store_straying s;
     cascade_err err = CASCADE_OK;
 
+    csc_assert(csc_lock_is_none_held());
     csc_store_begin_strays(&s, kind, limit, cursor, sink, context);
-    pthread_mutex_lock(&memory->model->mutex);
+    csc_lock_take(&memory->model->mutex);
     if (kind == CASCADE_STRAY_MESSAGES)
         err = look(memory, &s);
-    pthread_mutex_unlock(&memory->model->mutex);
+    csc_lock_give(&memory->model->mutex);
     return csc_store_end_strays(&s, err, more);
 }

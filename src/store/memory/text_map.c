@@ -39,6 +39,7 @@ find(const csc_memory_names *names, const char *text, uint64_t hash)
     size_t mask = names->room - 1;
     size_t at = (size_t)hash & mask;
 
+    csc_assert(names->count < names->room);
     while (names->slots[at].value != NULL &&
            (names->slots[at].hash != hash ||
             strcmp(names->slots[at].text, text) != 0))
@@ -58,6 +59,7 @@ grow(csc_memory_names *names)
     csc_memory_names bigger = {.count = names->count};
     size_t mask;
 
+    csc_assert(names->count <= names->room);
     if (names->count + 1 <= names->room / 4 * 3)
         return 0;
     bigger.room = names->room == 0 ? FIRST_ROOM : names->room * 2;
@@ -124,6 +126,7 @@ csc_memory_names_remove(csc_memory_names *names, const char *text)
 void *
 csc_memory_names_next(const csc_memory_names *names, size_t *at)
 {
+    csc_assert(names->count <= names->room);
     while (*at < names->room) {
         void *value = names->slots[(*at)++].value;
 

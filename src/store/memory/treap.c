@@ -19,6 +19,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "cascade/cascade.h"
 
 static uint64_t
@@ -49,6 +50,7 @@ split(csc_memory_order_node *tree, csc_memory_order_node *by)
     csc_memory_order_node **less = &by->less;
     csc_memory_order_node **more = &by->more;
 
+    csc_assert(by->less == NULL && by->more == NULL);
     while (tree != NULL) {
         if (compare(tree, by->at, &by->id) < 0) {
             *less = tree;
@@ -71,6 +73,7 @@ merge(csc_memory_order_node *a, csc_memory_order_node *b)
     csc_memory_order_node *root = NULL;
     csc_memory_order_node **at = &root;
 
+    csc_assert(a == NULL || b == NULL || compare(a, b->at, &b->id) < 0);
     while (a != NULL && b != NULL) {
         if (a->weight > b->weight) {
             *at = a;
@@ -89,6 +92,7 @@ merge(csc_memory_order_node *a, csc_memory_order_node *b)
 void
 csc_memory_order_add(csc_memory_order_node **root, csc_memory_order_node *node)
 {
+    csc_assert(node->less == NULL && node->more == NULL);
     node->weight = weigh(&node->id);
     while (*root != NULL && (*root)->weight >= node->weight) {
         if (compare(*root, node->at, &node->id) < 0)

@@ -27,6 +27,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/lock.h"
 #include "cascade/cascade.h"
 #include "cascade/store.h"
 
@@ -36,14 +37,15 @@ enter(csc_memory_model *model, csc_memory_waiter *waiter, uint64_t *seen)
 {
     bool entered = false;
 
-    pthread_mutex_lock(&model->mutex);
+    csc_assert(waiter->next == NULL);
+    csc_lock_take(&model->mutex);
     if (*seen == model->wakes) {
         waiter->next = model->waiters;
         model->waiters = waiter;
         entered = true;
     }
     *seen = model->wakes;
-    pthread_mutex_unlock(&model->mutex);
+    csc_lock_give(&model->mutex);
     return entered;
 }
 
@@ -54,12 +56,13 @@ leave(csc_memory_model *model, const csc_memory_waiter *waiter)
     csc_memory_waiter **at = &model->waiters;
     uint64_t wakes;
 
-    pthread_mutex_lock(&model->mutex);
+    csc_assert(csc_lock_is_none_held());
+    csc_lock_take(&model->mutex);
     while (*at != waiter)
         at = &(*at)->next;
     *at = waiter->next;
     wakes = model->wakes;
-    pthread_mutex_unlock(&model->mutex);
+    csc_lock_give(&model->mutex);
     return wakes;
 }
 
@@ -97,6 +100,7 @@ csc_memory_wait_for(void *self, int wake_fd, int64_t timeout_ms,
     uint64_t seen = before;
     cascade_err err = CASCADE_OK;
 
+    csc_assert(csc_lock_is_none_held());
     if (waiter.fd < 0) {
         err = csc_fail(CASCADE_ERR_SYSTEM, "wait: eventfd failed: %s",
                        strerrordesc_np(errno));
@@ -120,13 +124,14 @@ csc_memory_wait_wake(void *self)
 {
     csc_memory *memory = self;
 
-    pthread_mutex_lock(&memory->model->mutex);
+    csc_assert(csc_lock_is_none_held());
+    csc_lock_take(&memory->model->mutex);
     memory->model->wakes++;
     for (const csc_memory_waiter *waiter = memory->model->waiters;
          waiter != NULL; waiter = waiter->next) {
         /* Fails only when the counter is full: then it is readable. */
         (void)eventfd_write(waiter->fd, 1);
     }
-    pthread_mutex_unlock(&memory->model->mutex);
+    csc_lock_give(&memory->model->mutex);
     return CASCADE_OK;
 }

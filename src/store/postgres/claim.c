@@ -54,6 +54,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/lock.h"
 #include "base/mem.h"
 #include "base/uuid.h"
 #include "cascade/cascade.h"
@@ -254,6 +255,7 @@ find_walk_locked(csc_postgres *store, const cascade_claim *claim)
 {
     csc_postgres_walk *walk = store->walks;
 
+    csc_assert(csc_lock_is_held(&store->mutex));
     for (size_t i = 0; i < CSC_POSTGRES_WALKS; i++, walk++)
         if (walk->suspects == claim->suspects &&
             csc_uuid_equal(&walk->engine_id, &claim->engine_id))
@@ -267,9 +269,9 @@ find_walk_locked(csc_postgres *store, const cascade_claim *claim)
 static void
 start_walk(csc_postgres *store, claim_state *state)
 {
-    pthread_mutex_lock(&store->mutex);
+    csc_lock_take(&store->mutex);
     state->walk_from = find_walk_locked(store, state->claim)->from;
-    pthread_mutex_unlock(&store->mutex);
+    csc_lock_give(&store->mutex);
 }
 
 static void
@@ -277,12 +279,13 @@ end_walk(csc_postgres *store, claim_state *state)
 {
     csc_postgres_walk *walk = NULL;
 
-    pthread_mutex_lock(&store->mutex);
+    csc_assert(csc_lock_is_none_held());
+    csc_lock_take(&store->mutex);
     walk = find_walk_locked(store, state->claim);
     state->midway =
         !csc_uuid_is_nil(&walk->from) && csc_uuid_is_nil(&state->walk_from);
     walk->from = state->walk_from;
-    pthread_mutex_unlock(&store->mutex);
+    csc_lock_give(&store->mutex);
 }
 
 static cascade_err
@@ -292,6 +295,7 @@ look(csc_postgres_conn *conn, claim_state *state)
     csc_postgres_call call;
     cascade_err err;
 
+    csc_assert(!conn->broken);
     state->candidate_count = 0;
     state->next_wake_at_ms = CASCADE_TIME_NONE;
     csc_postgres_rows_start(&state->absent, "u");
@@ -531,6 +535,7 @@ take_ids(csc_postgres_conn *conn, claim_state *state, csc_postgres_rows *ids,
     csc_postgres_trouble trouble;
     cascade_err err;
 
+    csc_assert(!conn->broken);
     fill_take(state, &taking, ids, ended);
     err = csc_postgres_conn_write(conn, "claim", taking.calls, taking.count,
                                   &trouble);
@@ -551,6 +556,7 @@ take(csc_postgres_conn *conn, claim_state *state)
     csc_postgres_rows ended = {.count = 0};
     cascade_err err = CASCADE_OK;
 
+    csc_assert(!conn->broken);
     csc_postgres_rows_start(&ids, "u");
     csc_postgres_rows_start(&ended, "u");
     for (size_t i = 0; i < state->candidate_count; i++) {
@@ -580,6 +586,7 @@ claim_some(csc_postgres_conn *conn, void *context)
     claim_state *state = context;
     cascade_err err = CASCADE_OK;
 
+    csc_assert(csc_lock_is_none_held() && !conn->broken);
     state->count = 0;
     state->held = 0;
     state->messages = false;
@@ -629,6 +636,7 @@ csc_postgres_claim_runs(void *self, const cascade_claim *claim,
     claim_state state = {.claim = claim, .claimed = claimed};
     cascade_err err = CASCADE_OK;
 
+    csc_assert(csc_lock_is_none_held());
     fill_texts(&state.queues, claim->queues, claim->queue_count);
     fill_texts(&state.nodes, claim->nodes, claim->node_count);
     fill_texts(&state.own_kinds, claim->own_kinds, claim->own_kind_count);

@@ -104,6 +104,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/lock.h"
 #include "base/mem.h"
 #include "base/uuid.h"
 #include "cascade/cascade.h"
@@ -323,6 +324,7 @@ add_calls(write_state *state, csc_postgres_conn *conn, const char *sequence)
     csc_postgres_batch *rows = conn->batch;
     csc_postgres_params *params;
 
+    csc_assert(!conn->broken);
     if (state->batch != NULL && !state->within)
         add_fence(state);
     add_starts(state, conn->store->config, rows, sequence);
@@ -385,6 +387,7 @@ read_first(csc_postgres_conn *conn, write_state *state)
     const PGresult *found;
     cascade_err err = CASCADE_OK;
 
+    csc_assert(!conn->broken);
     csc_postgres_rows_start(&ids, "u");
     for (size_t i = 0; i < state->count; i++) {
         if (state->existed[i])
@@ -436,6 +439,7 @@ read_marked(csc_postgres_conn *conn, write_state *state)
         {.statement = CSC_POSTGRES_CONFIRM}};
     cascade_err err = CASCADE_OK;
 
+    csc_assert(!conn->broken);
     csc_postgres_rows_start(&ids, "u");
     for (size_t i = 0; i < state->count; i++) {
         if (state->changes[i].run_action != CASCADE_RUN_DELETE)
@@ -464,6 +468,7 @@ tell_existed(csc_postgres_conn *conn, write_state *state, const PGresult *fresh)
 {
     size_t open = 0;
 
+    csc_assert(!conn->broken);
     for (size_t i = 0; i < state->count; i++)
         state->existed[i] = state->changes[i].run_action == CASCADE_RUN_START;
     for (int row = 0; fresh != NULL && row < PQntuples(fresh); row++) {
@@ -528,6 +533,7 @@ read_lane(csc_postgres_conn *conn, const write_state *state, int64_t *number)
     cascade_err err;
     bool there;
 
+    csc_assert(!conn->broken);
     csc_postgres_params_init(&params);
     csc_postgres_params_uuid(&params, &state->batch->engine_id);
     csc_postgres_params_i32(&params, (int32_t)state->batch->lane);
@@ -641,6 +647,8 @@ write_batch(csc_postgres_conn *conn, void *context)
     const char *sequence;
     cascade_err err = csc_postgres_sequence(conn, &sequence);
 
+    csc_assert(csc_lock_is_none_held());
+    csc_assert(err != CASCADE_OK || !conn->broken);
     if (err != CASCADE_OK)
         return err;
     err = csc_postgres_batch_fill(&conn->batch, state->changes, state->count,
@@ -692,6 +700,7 @@ csc_postgres_commit_batch(void *self, const cascade_batch *batch, bool *existed)
                          .brief = true};
     cascade_err err;
 
+    csc_assert(csc_lock_is_none_held());
     state.existed = csc_mem_zalloc(state.count + 1, sizeof(bool));
     if (state.existed == NULL)
         return csc_fail_memory();
@@ -770,6 +779,7 @@ write_within(csc_postgres_conn *conn, write_state *state,
     csc_postgres_trouble trouble;
     cascade_err err;
 
+    csc_assert(!conn->broken);
     err = csc_postgres_conn_commit(conn, state->move, state->calls,
                                    state->call_count, &trouble);
     for (size_t i = 0; i < count; i++) {
@@ -797,6 +807,7 @@ csc_postgres_commit_within(csc_postgres_conn *conn, csc_postgres_within *within,
     const char *sequence;
     cascade_err err = csc_postgres_sequence(conn, &sequence);
 
+    csc_assert(err != CASCADE_OK || !conn->broken);
     csc_assert(within->first_count <= FIRST_MAX);
     if (err == CASCADE_OK)
         err = csc_postgres_batch_fill(&conn->batch, batch->changes,
@@ -895,18 +906,18 @@ enter_submit(csc_postgres *store)
 {
     bool alone;
 
-    pthread_mutex_lock(&store->wake_mutex);
+    csc_lock_take(&store->wake_mutex);
     alone = store->submits++ == 0;
-    pthread_mutex_unlock(&store->wake_mutex);
+    csc_lock_give(&store->wake_mutex);
     return alone;
 }
 
 static void
 leave_submit(csc_postgres *store)
 {
-    pthread_mutex_lock(&store->wake_mutex);
+    csc_lock_take(&store->wake_mutex);
     store->submits--;
-    pthread_mutex_unlock(&store->wake_mutex);
+    csc_lock_give(&store->wake_mutex);
 }
 
 /* Losing a notification costs a poll interval; the submit stands. Both have the
@@ -948,6 +959,7 @@ csc_postgres_commit_submit(void *self, const cascade_submission *submission)
                          .quiet = submission->quiet};
     cascade_err err = sort_starts(submission->starts, count, &submit);
 
+    csc_assert(csc_lock_is_none_held());
     state.sent = csc_mem_zalloc(state.message_count + 1, sizeof(*state.sent));
     if (err == CASCADE_OK && state.sent == NULL)
         err = csc_fail_memory();

@@ -50,6 +50,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/lock.h"
 #include "cascade/cascade.h"
 #include "cascade/store.h"
 #include "store/store.h"
@@ -87,6 +88,7 @@ csc_postgres_conn_poll(csc_postgres_conn *conn, short events, int64_t until_ms,
     int64_t left_ms = until_ms - csc_postgres_now_ms();
     int count;
 
+    csc_assert(csc_lock_is_none_held());
     *ready = false;
     if (fds[0].fd < 0)
         return csc_postgres_error_lost(conn);
@@ -140,6 +142,7 @@ csc_postgres_conn_next(csc_postgres_conn *conn, PGresult **result)
     cascade_err err =
         csc_postgres_conn_wait_ready(conn, conn->deadline_ms, &ready);
 
+    csc_assert(err != CASCADE_OK || !conn->broken);
     *result = NULL;
     if (err != CASCADE_OK)
         return err;
@@ -311,6 +314,7 @@ csc_postgres_conn_send_begin(csc_postgres_conn *conn)
     char texts[3][24];
     cascade_err err;
 
+    csc_assert(!conn->owed);
     if (conn->within)
         return CASCADE_OK;
     err = csc_postgres_conn_send(conn, CSC_POSTGRES_BEGIN, NULL);
@@ -323,6 +327,7 @@ csc_postgres_conn_send_begin(csc_postgres_conn *conn)
 cascade_err
 csc_postgres_conn_send_path(csc_postgres_conn *conn)
 {
+    csc_assert(!conn->owed);
     return is_bare(conn) ? csc_postgres_conn_send(conn, CSC_POSTGRES_PATH, NULL)
                          : CASCADE_OK;
 }
@@ -368,6 +373,7 @@ static const bool is_unnamed[CSC_POSTGRES_STATEMENTS] = {
 static cascade_err
 send_prepares(csc_postgres_conn *conn, statement_set *set, bool *sent)
 {
+    csc_assert(!conn->owed);
     *sent = false;
     for (int i = 0; i < CSC_POSTGRES_STATEMENTS; i++) {
         char name[16];
@@ -489,6 +495,7 @@ receive_frame(csc_postgres_conn *conn, exchange_state *state, const char *tag)
 {
     PGresult *result = NULL;
 
+    csc_assert(tag == NULL || state->move != NULL);
     if (conn->broken || conn->within)
         return;
     receive(conn, state, NULL, &result);
@@ -594,6 +601,7 @@ send_write(csc_postgres_conn *conn, const write_plan *plan)
     cascade_err err =
         plan->open ? CASCADE_OK : csc_postgres_conn_send_begin(conn);
 
+    csc_assert(err != CASCADE_OK || !conn->broken);
     if (err == CASCADE_OK)
         err = send_calls(conn, plan->calls, plan->count);
     if (err == CASCADE_OK && !conn->within)
@@ -637,6 +645,7 @@ exchange(csc_postgres_conn *conn, const char *move, const write_plan *plan,
     bool doubtful = conn->doubtful;
     cascade_err err;
 
+    csc_assert(csc_lock_is_none_held() && !conn->owed);
     memset(state.trouble, 0, sizeof(*state.trouble));
     conn->unconfirmed = false;
     conn->doubtful = true;
@@ -665,6 +674,7 @@ csc_postgres_conn_write_then(csc_postgres_conn *conn, const char *move,
     const write_plan plan = {.calls = calls, .count = count, .then = then};
     cascade_err err = prepare_write(conn, move, calls, count, then);
 
+    csc_assert(csc_lock_is_none_held());
     if (err == CASCADE_OK)
         return exchange(conn, move, &plan, trouble);
     if (trouble != NULL)
@@ -679,6 +689,7 @@ csc_postgres_conn_commit(csc_postgres_conn *conn, const char *move,
 {
     const write_plan plan = {.calls = calls, .count = count, .open = true};
 
+    csc_assert(csc_lock_is_none_held());
     return exchange(conn, move, &plan, trouble);
 }
 
@@ -700,6 +711,7 @@ csc_postgres_conn_read(csc_postgres_conn *conn, const char *move,
     statement_set set = {.has = {false}};
     cascade_err err;
 
+    csc_assert(csc_lock_is_none_held());
     add_calls(&set, calls, count);
     err = prepare_set(conn, move, &set);
     if (err == CASCADE_OK)
@@ -724,6 +736,7 @@ csc_postgres_conn_query(csc_postgres_conn *conn, const char *move,
     exchange_state state = {.move = move, .trouble = &trouble};
     cascade_err err = settle(conn);
 
+    csc_assert(csc_lock_is_none_held());
     *result = NULL;
     if (err == CASCADE_OK)
         err = csc_postgres_conn_send_path(conn);

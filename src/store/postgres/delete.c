@@ -43,6 +43,7 @@
 #include "base/clock.h"
 #include "base/data/pace.h"
 #include "base/error.h"
+#include "base/lock.h"
 #include "cascade/cascade.h"
 #include "cascade/store.h"
 #include "store/store.h"
@@ -84,9 +85,10 @@ get_rows(csc_postgres *store)
 {
     size_t rows = 0;
 
-    pthread_mutex_lock(&store->mutex);
+    csc_assert(csc_lock_is_none_held());
+    csc_lock_take(&store->mutex);
     rows = store->piece_rows > 0 ? store->piece_rows : CASCADE_DELETE_ROWS_MAX;
-    pthread_mutex_unlock(&store->mutex);
+    csc_lock_give(&store->mutex);
     return rows;
 }
 
@@ -97,11 +99,12 @@ set_pace(csc_postgres *store, size_t rows, int64_t took_ns, int64_t least_ns)
 {
     int64_t limit_ns = PIECE_SHARE * least_ns;
 
+    csc_assert(csc_lock_is_none_held());
     if (limit_ns < PIECE_NS)
         limit_ns = PIECE_NS;
-    pthread_mutex_lock(&store->mutex);
+    csc_lock_take(&store->mutex);
     store->piece_rows = csc_pace_next(rows, took_ns, limit_ns, true, &bounds);
-    pthread_mutex_unlock(&store->mutex);
+    csc_lock_give(&store->mutex);
 }
 
 /* ---- Erasing ------------------------------------------------------------- */
@@ -121,6 +124,7 @@ take(csc_postgres_conn *conn, erase_state *state)
                               .params = &params};
     cascade_err err;
 
+    csc_assert(!conn->broken);
     csc_postgres_params_init(&params);
     csc_postgres_params_uuid(&params, state->engine_id);
     err = csc_postgres_conn_write(conn, "erase", &call, 1, NULL);
@@ -152,6 +156,7 @@ cut(csc_postgres_conn *conn, erase_state *state)
     size_t count = sizeof(calls) / sizeof(calls[0]);
     cascade_err err;
 
+    csc_assert(!conn->broken);
     csc_postgres_params_init(&timeout);
     csc_postgres_params_text(&timeout, CSC_POSTGRES_GIVE_IN_MS);
     csc_postgres_params_init(&ids);
@@ -172,6 +177,8 @@ erase(csc_postgres_conn *conn, void *context)
     erase_state *state = context;
     cascade_err err = take(conn, state);
 
+    csc_assert(csc_lock_is_none_held());
+    csc_assert(err != CASCADE_OK || !conn->broken);
     if (err == CASCADE_OK && state->ids.count > 0)
         err = cut(conn, state);
     return err;
@@ -184,6 +191,7 @@ csc_postgres_delete_erase(void *self, const cascade_uuid *engine_id, bool *more)
     cascade_err err =
         csc_postgres_pool_run(self, CSC_POSTGRES_ALWAYS, erase, &state);
 
+    csc_assert(csc_lock_is_none_held());
     *more = err == CASCADE_OK && state.ids.count > 0;
     csc_postgres_rows_fini(&state.ids);
     return err;

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/lock.h"
 #include "cascade/cascade.h"
 #include "cascade/store.h"
 
@@ -29,6 +30,7 @@ attach(csc_postgres_conn *conn, void *context)
     };
     cascade_err err;
 
+    csc_assert(csc_lock_is_none_held() && !conn->broken);
     csc_postgres_params_init(&engine);
     csc_postgres_params_uuid(&engine, &row->engine_id);
     csc_postgres_params_text(&engine, row->host);
@@ -52,6 +54,7 @@ csc_postgres_engine_attach(void *self, const cascade_incarnation *incarnation)
     cascade_incarnation row = *incarnation;
     cascade_err err = CASCADE_OK;
 
+    csc_assert(csc_lock_is_none_held());
     err = csc_postgres_pool_run(self, CSC_POSTGRES_ALWAYS, attach, &row);
     return err == CASCADE_OK ? csc_postgres_place_attach(self, &row.engine_id)
                              : err;
@@ -74,6 +77,8 @@ renew(csc_postgres_conn *conn, void *context)
     bool there = false;
     cascade_err err = csc_postgres_place_check(conn->store, state->engine_id);
 
+    csc_assert(csc_lock_is_none_held());
+    csc_assert(err != CASCADE_OK || !conn->broken);
     if (err != CASCADE_OK)
         return err;
     csc_postgres_params_init(&params);
@@ -102,6 +107,7 @@ csc_postgres_engine_renew(void *self, const cascade_uuid *engine_id,
     cascade_err err =
         csc_postgres_pool_run(self, CSC_POSTGRES_URGENT, renew, &state);
 
+    csc_assert(csc_lock_is_none_held());
     if (err == CASCADE_OK && now_ms != NULL)
         *now_ms = state.now_ms;
     return err;
@@ -114,6 +120,7 @@ csc_postgres_engine_renew(void *self, const cascade_uuid *engine_id,
 static cascade_err
 detach(csc_postgres_conn *conn, void *context)
 {
+    csc_assert(csc_lock_is_none_held() && !conn->broken);
     const cascade_uuid *const *engine_id = context;
     csc_postgres_params params;
     csc_postgres_call calls[] = {
@@ -134,6 +141,7 @@ detach(csc_postgres_conn *conn, void *context)
 cascade_err
 csc_postgres_engine_detach(void *self, const cascade_uuid *engine_id)
 {
+    csc_assert(csc_lock_is_none_held());
     csc_postgres_place_detach(self, engine_id);
     return csc_postgres_pool_run(self, CSC_POSTGRES_ALWAYS, detach,
                                  (void *)&engine_id);
@@ -144,6 +152,7 @@ read_engines(csc_postgres_conn *conn, void *context)
 {
     csc_postgres_call *call = context;
 
+    csc_assert(csc_lock_is_none_held() && !conn->broken);
     PQclear(call->result);
     call->result = NULL;
     return csc_postgres_conn_read(conn, "engines", call, 1);
@@ -158,6 +167,7 @@ csc_postgres_engine_list(void *self, cascade_engine_sink sink, void *context,
     cascade_err err =
         csc_postgres_pool_run(self, CSC_POSTGRES_ALWAYS, read_engines, &call);
 
+    csc_assert(csc_lock_is_none_held());
     if (err == CASCADE_OK && orphans != NULL)
         *orphans = PQntuples(call.result) > 0 &&
                    csc_postgres_result_i64(call.result, 0, 8) > 0;

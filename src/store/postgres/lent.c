@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 
 #include "base/error.h"
+#include "base/lock.h"
 #include "cascade/cascade.h"
 #include "cascade/postgres.h"
 #include "store/store.h"
@@ -152,10 +153,10 @@ reserve(csc_postgres *store)
 {
     bool taken;
 
-    pthread_mutex_lock(&store->mutex);
+    csc_lock_take(&store->mutex);
     taken = store->open_count > 0;
     store->open_count = 1;
-    pthread_mutex_unlock(&store->mutex);
+    csc_lock_give(&store->mutex);
     if (!taken)
         return CASCADE_OK;
     return csc_fail(CASCADE_ERR_MISUSE,
@@ -167,9 +168,9 @@ reserve(csc_postgres *store)
 static void
 unreserve(csc_postgres *store)
 {
-    pthread_mutex_lock(&store->mutex);
+    csc_lock_take(&store->mutex);
     store->open_count = 0;
-    pthread_mutex_unlock(&store->mutex);
+    csc_lock_give(&store->mutex);
 }
 
 /* The server hears of it too, and rolls back. */

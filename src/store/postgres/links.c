@@ -12,6 +12,7 @@
 #include "store/postgres/internal.h"
 
 #include "base/error.h"
+#include "base/lock.h"
 #include "base/uuid.h"
 #include "cascade/cascade.h"
 #include "cascade/store.h"
@@ -59,6 +60,7 @@ find_paths(csc_postgres_conn *conn, void *context)
                               .params = &params};
     cascade_err err;
 
+    csc_assert(csc_lock_is_none_held() && !conn->broken);
     csc_postgres_params_init(&params);
     csc_postgres_params_rows(&params, &state->paths);
     err = csc_postgres_conn_read(conn, "find", &call, 1);
@@ -77,6 +79,7 @@ csc_postgres_links_find(void *self, const char *const *paths, size_t count,
     path_state state = {.count = count, .found = found};
     cascade_err err;
 
+    csc_assert(csc_lock_is_none_held());
     csc_postgres_rows_start(&state.paths, "s");
     for (size_t i = 0; i < count; i++)
         csc_postgres_rows_text(&state.paths, 0, paths[i]);
@@ -108,6 +111,7 @@ write_links(csc_postgres_conn *conn, void *context)
         {.statement = CSC_POSTGRES_TRIM_LINKS, .params = &params[2]}};
     cascade_err err;
 
+    csc_assert(csc_lock_is_none_held() && !conn->broken);
     for (size_t i = 0; i < 3; i++)
         csc_postgres_params_init(&params[i]);
     csc_postgres_params_row(&params[0], &state->chain);
@@ -151,6 +155,7 @@ csc_postgres_links_write(void *self, const cascade_link *link)
     link_state state = {.link = link};
     cascade_err err = CASCADE_OK;
 
+    csc_assert(csc_lock_is_none_held());
     fill(&state);
     if (csc_postgres_rows_good(&state.chain) &&
         csc_postgres_rows_good(&state.paths))
@@ -198,6 +203,7 @@ find_gone(csc_postgres_conn *conn, void *context)
                               .params = &params};
     cascade_err err;
 
+    csc_assert(csc_lock_is_none_held() && !conn->broken);
     csc_postgres_params_init(&params);
     csc_postgres_params_uuid(&params, &s->after);
     csc_postgres_params_uuid(&params, &s->to);
@@ -221,6 +227,7 @@ sweep_gone(csc_postgres_conn *conn, void *context)
         {.statement = CSC_POSTGRES_SWEEP_ROOTS, .params = &params[1]}};
     cascade_err err;
 
+    csc_assert(csc_lock_is_none_held() && !conn->broken);
     for (size_t i = 0; i < 2; i++) {
         csc_postgres_params_init(&params[i]);
         csc_postgres_params_rows(&params[i], &s->gone);
@@ -241,6 +248,7 @@ csc_postgres_links_sweep(void *self, const cascade_uuid *root, size_t limit,
     sweeping s = {.limit = limit, .all = true};
     cascade_err err;
 
+    csc_assert(csc_lock_is_none_held());
     csc_store_sweep_range(root, cursor, &s.after, &s.to);
     err = csc_postgres_pool_run(self, CSC_POSTGRES_ALWAYS, find_gone, &s);
     if (err == CASCADE_OK && s.gone.count > 0)

@@ -16,6 +16,7 @@
 
 #include "base/data/buf.h"
 #include "base/error.h"
+#include "base/lock.h"
 #include "base/uuid.h"
 #include "cascade/cascade.h"
 #include "cascade/rows.h"
@@ -140,6 +141,7 @@ send_receive(csc_postgres_conn *conn, const receive_state *state,
     csc_postgres_params params;
     cascade_err err = csc_postgres_conn_prepare(conn, "receive", &statement, 1);
 
+    csc_assert(err != CASCADE_OK || !conn->broken);
     csc_postgres_params_init(&params);
     csc_postgres_params_uuid(&params, &wanted->engine_id);
     csc_postgres_params_uuid(&params, &after);
@@ -162,6 +164,7 @@ receive_except(csc_postgres_conn *conn, receive_state *state,
 {
     cascade_err err = send_receive(conn, state, except);
 
+    csc_assert(err != CASCADE_OK || !conn->broken);
     if (err != CASCADE_OK)
         return err;
     err = csc_postgres_conn_receive_path(conn, "receive");
@@ -205,6 +208,7 @@ csc_postgres_messages_receive(void *self, const cascade_receive *wanted,
     cascade_err err =
         csc_postgres_pool_run(self, CSC_POSTGRES_ALWAYS, receive, &state);
 
+    csc_assert(csc_lock_is_none_held());
     csc_buf_fini(&state.payload);
     return err;
 }
@@ -226,6 +230,7 @@ read_key(csc_postgres_conn *conn, void *context)
                               .params = &params};
     cascade_err err;
 
+    csc_assert(csc_lock_is_none_held() && !conn->broken);
     csc_postgres_params_init(&params);
     csc_postgres_params_text(&params, state->user_id);
     csc_postgres_params_text(&params, state->key);
@@ -244,6 +249,7 @@ csc_postgres_messages_key(void *self, const char *user_id, const char *key,
     cascade_err err =
         csc_postgres_pool_run(self, CSC_POSTGRES_ALWAYS, read_key, &state);
 
+    csc_assert(csc_lock_is_none_held());
     if (err == CASCADE_OK)
         *run_number = state.run_number;
     return err;

@@ -76,6 +76,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/lock.h"
 #include "base/mem.h"
 #include "cascade/cascade.h"
 #include "cascade/postgres.h"
@@ -190,7 +191,7 @@ enter(csc_postgres *store, int64_t deadline_ms, csc_postgres_conn **conn)
     cascade_err err = CASCADE_OK;
 
     *conn = NULL;
-    pthread_mutex_lock(&store->mutex);
+    csc_lock_take(&store->mutex);
     while (store->native_count >= CSC_POSTGRES_NATIVE_MAX &&
            csc_postgres_now_ms() < deadline_ms)
         csc_postgres_pool_sleep(&store->changed, &store->mutex, deadline_ms);
@@ -207,7 +208,7 @@ enter(csc_postgres *store, int64_t deadline_ms, csc_postgres_conn **conn)
                        CSC_POSTGRES_NATIVE_MAX,
                        (long long)store->config->deadline_ms);
     }
-    pthread_mutex_unlock(&store->mutex);
+    csc_lock_give(&store->mutex);
     return err;
 }
 
@@ -215,14 +216,14 @@ enter(csc_postgres *store, int64_t deadline_ms, csc_postgres_conn **conn)
 static void
 leave(csc_postgres *store, csc_postgres_conn *conn)
 {
-    pthread_mutex_lock(&store->mutex);
+    csc_lock_take(&store->mutex);
     store->native_count--;
     if (conn != NULL) {
         conn->next = store->native_idle;
         store->native_idle = conn;
     }
     pthread_cond_broadcast(&store->changed);
-    pthread_mutex_unlock(&store->mutex);
+    csc_lock_give(&store->mutex);
 }
 
 /* Takes the connection back from pipeline mode, with or without a transaction
@@ -361,10 +362,10 @@ csc_postgres_native_begin(void *self, int64_t limit_ms, cascade_native *native)
         return csc_fail_memory();
     lent->store = store;
     lent->limit_ms = limit_ms;
-    pthread_mutex_lock(&store->mutex);
+    csc_lock_take(&store->mutex);
     (void)snprintf(lent->mark, sizeof(lent->mark), "%" PRIu64,
                    ++store->native_begun);
-    pthread_mutex_unlock(&store->mutex);
+    csc_lock_give(&store->mutex);
     err = begin_lent(lent, deadline_ms);
     if (err != CASCADE_OK) {
         csc_mem_free(lent);

@@ -20,6 +20,7 @@
 
 #include "base/clock.h"
 #include "base/data/buf.h"
+#include "base/error.h"
 #include "base/status.h"
 #include "base/uuid.h"
 #include "cascade/cascade.h"
@@ -35,6 +36,7 @@ add_param(csc_postgres_params *params, const char *value, size_t len,
 {
     int at = params->count;
 
+    csc_assert(at >= 0 && at < CSC_POSTGRES_PARAMS_MAX);
     params->values[at] = value;
     params->lengths[at] = len > INT_MAX ? INT_MAX : (int)len;
     params->formats[at] = format;
@@ -45,6 +47,7 @@ add_param(csc_postgres_params *params, const char *value, size_t len,
 static char *
 scalar(csc_postgres_params *params)
 {
+    csc_assert(params->count < CSC_POSTGRES_PARAMS_MAX);
     return (char *)params->scalars[params->count];
 }
 
@@ -138,6 +141,7 @@ start_array(csc_postgres_array *array, char type)
 {
     char header[HEADER_SIZE];
 
+    csc_assert(array->bytes.len == 0 || array->count >= 0);
     csc_buf_clear(&array->bytes);
     put_u32(header, 1);
     put_u32(header + 4, 0); /* these two are known at the end */
@@ -156,6 +160,7 @@ add_element(csc_postgres_rows *rows, size_t column, const void *bytes,
     csc_postgres_array *array = &rows->columns[column];
     char size[4];
 
+    csc_assert(column < rows->column_count);
     put_u32(size, (uint32_t)len);
     csc_buf_add(&array->bytes, size, sizeof(size));
     csc_buf_add(&array->bytes, bytes, len);
@@ -168,6 +173,7 @@ add_null(csc_postgres_rows *rows, size_t column)
     csc_postgres_array *array = &rows->columns[column];
     char size[4];
 
+    csc_assert(column < rows->column_count);
     put_u32(size, UINT32_MAX);
     csc_buf_add(&array->bytes, size, sizeof(size));
     array->count++;
@@ -177,6 +183,7 @@ add_null(csc_postgres_rows *rows, size_t column)
 void
 csc_postgres_rows_start(csc_postgres_rows *rows, const char *types)
 {
+    csc_assert(strlen(types) <= CSC_POSTGRES_COLUMNS_MAX);
     rows->column_count = strlen(types);
     rows->count = 0;
     for (size_t i = 0; i < rows->column_count; i++)
@@ -327,6 +334,7 @@ csc_postgres_rows_start_table(csc_postgres_rows *rows, const csc_table *table,
     for (size_t i = 0; i < table->count; i++)
         if ((table->columns[i].rules & CSC_COLUMN_GIVEN) == 0)
             types[count++] = type_letter(table->columns[i].kind);
+    csc_assert(count + strlen(more) <= CSC_POSTGRES_COLUMNS_MAX);
     (void)snprintf(types + count, sizeof(types) - count, "%s", more);
     csc_postgres_rows_start(rows, types);
 }
@@ -343,6 +351,7 @@ csc_postgres_rows_add(csc_postgres_rows *rows, const csc_table *table,
         if ((column->rules & CSC_COLUMN_GIVEN) == 0)
             add_column(rows, at++, column, (const char *)row + column->at);
     }
+    csc_assert(at <= rows->column_count);
     rows->count++;
 }
 
@@ -352,6 +361,7 @@ csc_postgres_params_rows(csc_postgres_params *params, csc_postgres_rows *rows)
     for (size_t i = 0; i < rows->column_count; i++) {
         csc_postgres_array *array = &rows->columns[i];
 
+        csc_assert(array->count == rows->columns[0].count);
         put_u32(array->bytes.data + 4, array->has_null ? 1 : 0);
         put_u32(array->bytes.data + 12, (uint32_t)array->count);
         add_param(params, array->bytes.data, array->bytes.len, 1);
@@ -362,6 +372,7 @@ void
 csc_postgres_params_row(csc_postgres_params *params,
                         const csc_postgres_rows *rows)
 {
+    csc_assert(rows->count >= 1);
     for (size_t i = 0; i < rows->column_count; i++) {
         const char *element = rows->columns[i].bytes.data + HEADER_SIZE;
         uint32_t len = 0;

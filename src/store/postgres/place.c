@@ -28,6 +28,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/lock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/uuid.h"
@@ -45,6 +46,7 @@ read_place(csc_postgres_conn *conn, csc_postgres_place *place)
     cascade_err err = csc_postgres_conn_query(
         conn, "place", conn->store->sql[CSC_POSTGRES_PLACE], NULL, &result);
 
+    csc_assert(err != CASCADE_OK || !conn->broken);
     *place = (csc_postgres_place){.known = false};
     if (err == CASCADE_OK && PQntuples(result) == 1 &&
         PQgetlength(result, 0, 1) > TIMELINE_DIGITS) {
@@ -75,6 +77,7 @@ compare(const csc_postgres_place *before, const csc_postgres_place *now)
 static void
 keep_place_locked(csc_postgres *store, const csc_postgres_place *now)
 {
+    csc_assert(csc_lock_is_held(&store->mutex));
     if (!store->place.known || store->place.position < now->position)
         store->place = *now;
 }
@@ -88,13 +91,14 @@ csc_postgres_place_meet(csc_postgres_conn *conn)
     const char *trouble = NULL;
     cascade_err err = CASCADE_OK;
 
-    pthread_mutex_lock(&store->mutex);
+    csc_assert(!conn->broken);
+    csc_lock_take(&store->mutex);
     before = store->place;
-    pthread_mutex_unlock(&store->mutex);
+    csc_lock_give(&store->mutex);
     err = read_place(conn, &now);
     if (err != CASCADE_OK || !now.known)
         return err;
-    pthread_mutex_lock(&store->mutex);
+    csc_lock_take(&store->mutex);
     if (before.known)
         trouble = compare(&before, &now);
     if (trouble == NULL) {
@@ -103,7 +107,7 @@ csc_postgres_place_meet(csc_postgres_conn *conn)
         store->place = now;
         store->generation++;
     }
-    pthread_mutex_unlock(&store->mutex);
+    csc_lock_give(&store->mutex);
     if (trouble != NULL)
         csc_log_add(&store->log, CASCADE_LOG_ERROR,
                     "postgres: the server %s: what it had acknowledged last "
@@ -120,18 +124,19 @@ csc_postgres_place_note(csc_postgres_conn *conn)
     bool known = false;
     cascade_err err = CASCADE_OK;
 
-    pthread_mutex_lock(&store->mutex);
+    csc_assert(!conn->broken);
+    csc_lock_take(&store->mutex);
     known = store->place.known;
-    pthread_mutex_unlock(&store->mutex);
+    csc_lock_give(&store->mutex);
     if (!known || conn->guest)
         return CASCADE_OK;
     err = read_place(conn, &now);
     if (err != CASCADE_OK || !now.known)
         return err;
-    pthread_mutex_lock(&store->mutex);
+    csc_lock_take(&store->mutex);
     if (compare(&store->place, &now) == NULL)
         store->place = now;
-    pthread_mutex_unlock(&store->mutex);
+    csc_lock_give(&store->mutex);
     return CASCADE_OK;
 }
 
@@ -153,7 +158,8 @@ csc_postgres_place_attach(csc_postgres *store, const cascade_uuid *engine_id)
     void *attached = NULL;
     cascade_err err = CASCADE_OK;
 
-    pthread_mutex_lock(&store->mutex);
+    csc_assert(csc_lock_is_none_held());
+    csc_lock_take(&store->mutex);
     attached = store->attached;
     found = find_attached(store, engine_id);
     if (found == NULL &&
@@ -166,7 +172,7 @@ csc_postgres_place_attach(csc_postgres *store, const cascade_uuid *engine_id)
         *found = (csc_postgres_attached){.engine_id = *engine_id,
                                          .generation = store->generation};
     }
-    pthread_mutex_unlock(&store->mutex);
+    csc_lock_give(&store->mutex);
     return err;
 }
 
@@ -175,11 +181,12 @@ csc_postgres_place_detach(csc_postgres *store, const cascade_uuid *engine_id)
 {
     csc_postgres_attached *found = NULL;
 
-    pthread_mutex_lock(&store->mutex);
+    csc_assert(csc_lock_is_none_held());
+    csc_lock_take(&store->mutex);
     found = find_attached(store, engine_id);
     if (found != NULL)
         *found = store->attached[--store->attached_count];
-    pthread_mutex_unlock(&store->mutex);
+    csc_lock_give(&store->mutex);
 }
 
 cascade_err
@@ -188,10 +195,11 @@ csc_postgres_place_check(csc_postgres *store, const cascade_uuid *engine_id)
     const csc_postgres_attached *found = NULL;
     bool lost = false;
 
-    pthread_mutex_lock(&store->mutex);
+    csc_assert(csc_lock_is_none_held());
+    csc_lock_take(&store->mutex);
     found = find_attached(store, engine_id);
     lost = found != NULL && found->generation != store->generation;
-    pthread_mutex_unlock(&store->mutex);
+    csc_lock_give(&store->mutex);
     if (!lost)
         return CASCADE_OK;
     return csc_fail(CASCADE_ERR_LOST,

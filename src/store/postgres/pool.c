@@ -134,6 +134,7 @@ csc_postgres_pool_sleep(pthread_cond_t *cond, pthread_mutex_t *mutex,
     struct timespec until = {.tv_sec = (time_t)(until_ms / 1000),
                              .tv_nsec = (long)(until_ms % 1000) * 1000000};
 
+    csc_assert(csc_lock_is_held(mutex));
     pthread_cond_timedwait(cond, mutex, &until);
 }
 
@@ -142,7 +143,8 @@ csc_postgres_pool_sleep(pthread_cond_t *cond, pthread_mutex_t *mutex,
 static void
 note_connected(csc_postgres *store, bool good)
 {
-    pthread_mutex_lock(&store->mutex);
+    csc_assert(csc_lock_is_none_held());
+    csc_lock_take(&store->mutex);
     if (good) {
         store->backoff_ms = 0;
         store->connect_after_ms = 0;
@@ -154,7 +156,7 @@ note_connected(csc_postgres *store, bool good)
         store->connect_after_ms = csc_postgres_now_ms() + store->backoff_ms;
     }
     pthread_cond_broadcast(&store->changed);
-    pthread_mutex_unlock(&store->mutex);
+    csc_lock_give(&store->mutex);
 }
 
 /* What take() found to do. */
@@ -170,6 +172,7 @@ static next_step
 look_locked(csc_postgres *store, bool urgent, csc_postgres_conn **conn,
             csc_postgres_conn **dead, int64_t *until_ms)
 {
+    csc_assert(csc_lock_is_held(&store->mutex));
     while (store->idle != NULL) {
         csc_postgres_conn *first = store->idle;
 
@@ -199,6 +202,7 @@ connect_one(csc_postgres *store, int64_t deadline_ms, csc_postgres_conn **conn)
 {
     cascade_err err = csc_postgres_conn_open(store, deadline_ms, -1, conn);
 
+    csc_assert(csc_lock_is_none_held());
     note_connected(store, err == CASCADE_OK);
     if (err == CASCADE_OK)
         csc_log_add(&store->log, CASCADE_LOG_DEBUG, "postgres: connected");
@@ -211,14 +215,15 @@ connect_one(csc_postgres *store, int64_t deadline_ms, csc_postgres_conn **conn)
 static void
 wait_for_turn(csc_postgres *store, int64_t deadline_ms)
 {
-    pthread_mutex_lock(&store->mutex);
+    csc_assert(csc_lock_is_none_held());
+    csc_lock_take(&store->mutex);
     while (csc_postgres_now_ms() < store->connect_after_ms &&
            csc_postgres_now_ms() < deadline_ms)
         csc_postgres_pool_sleep(&store->changed, &store->mutex,
                                 store->connect_after_ms < deadline_ms
                                     ? store->connect_after_ms
                                     : deadline_ms);
-    pthread_mutex_unlock(&store->mutex);
+    csc_lock_give(&store->mutex);
 }
 
 cascade_err
@@ -227,6 +232,7 @@ csc_postgres_pool_connect(csc_postgres *store, int64_t deadline_ms,
 {
     cascade_err err;
 
+    csc_assert(csc_lock_is_none_held());
     do {
         wait_for_turn(store, deadline_ms);
         err = connect_one(store, deadline_ms, conn);
@@ -253,6 +259,7 @@ take(csc_postgres *store, bool urgent, int64_t deadline_ms,
 {
     cascade_err err = CASCADE_OK;
 
+    csc_assert(csc_lock_is_none_held());
     if (store->guest != NULL)
         return csc_postgres_guest_take(store, deadline_ms, conn);
     for (;;) {
@@ -260,11 +267,11 @@ take(csc_postgres *store, bool urgent, int64_t deadline_ms,
         int64_t until_ms = deadline_ms;
         next_step step;
 
-        pthread_mutex_lock(&store->mutex);
+        csc_lock_take(&store->mutex);
         step = look_locked(store, urgent, conn, &dead, &until_ms);
         if (step == STEP_WAIT && dead == NULL)
             csc_postgres_pool_sleep(&store->changed, &store->mutex, until_ms);
-        pthread_mutex_unlock(&store->mutex);
+        csc_lock_give(&store->mutex);
         close_all(dead);
         if (step == STEP_USE)
             return CASCADE_OK;
@@ -285,6 +292,7 @@ take(csc_postgres *store, bool urgent, int64_t deadline_ms,
 static void
 add_silent_locked(csc_postgres *store, const csc_postgres_silent *one)
 {
+    csc_assert(csc_lock_is_held(&store->mutex));
     if (store->silent_count == CSC_POSTGRES_SILENT_MAX) {
         store->silent_count--;
         memmove(store->silent, store->silent + 1,
@@ -298,11 +306,12 @@ take_silent(csc_postgres *store, csc_postgres_silent *one)
 {
     bool any;
 
-    pthread_mutex_lock(&store->mutex);
+    csc_assert(csc_lock_is_none_held());
+    csc_lock_take(&store->mutex);
     any = store->silent_count > 0;
     if (any)
         *one = store->silent[--store->silent_count];
-    pthread_mutex_unlock(&store->mutex);
+    csc_lock_give(&store->mutex);
     return any;
 }
 
@@ -323,6 +332,7 @@ end_one(csc_postgres_conn *conn, const csc_postgres_silent *one)
     char least[40];
     char most[40];
 
+    csc_assert(csc_lock_is_none_held() && !conn->broken);
     csc_postgres_params_init(&params);
     csc_postgres_params_i32(&params, one->pid);
     add_age(&params, now_ms - one->opened_ms - off_ms, least);
@@ -343,12 +353,13 @@ end_silent(csc_postgres *store, csc_postgres_conn *conn)
 {
     csc_postgres_silent one;
 
+    csc_assert(csc_lock_is_none_held() && !conn->broken);
     while (!conn->guest && take_silent(store, &one)) {
         end_one(conn, &one);
         if (conn->broken) {
-            pthread_mutex_lock(&store->mutex);
+            csc_lock_take(&store->mutex);
             add_silent_locked(store, &one);
-            pthread_mutex_unlock(&store->mutex);
+            csc_lock_give(&store->mutex);
             return csc_postgres_error_lost(conn);
         }
     }
@@ -365,6 +376,7 @@ note_silent_locked(csc_postgres *store, const csc_postgres_conn *conn)
                                      .opening_ms = conn->opening_ms,
                                      .opened_ms = conn->opened_ms};
 
+    csc_assert(csc_lock_is_held(&store->mutex));
     if (conn->silent && !store->config->pooler)
         add_silent_locked(store, &one);
 }
@@ -375,12 +387,13 @@ give_back(csc_postgres *store, csc_postgres_conn *conn, cascade_err err)
 {
     bool close;
 
+    csc_assert(csc_lock_is_none_held());
     if (conn->guest)
         return csc_postgres_guest_give_back(conn, err);
     close = conn->broken || PQstatus(conn->pg) != CONNECTION_OK ||
             (PQtransactionStatus(conn->pg) != PQTRANS_IDLE && !conn->owed);
 
-    pthread_mutex_lock(&store->mutex);
+    csc_lock_take(&store->mutex);
     close = close || store->open_count > store->config->connection_max;
     if (close) {
         store->open_count--;
@@ -390,7 +403,7 @@ give_back(csc_postgres *store, csc_postgres_conn *conn, cascade_err err)
         store->idle = conn;
     }
     pthread_cond_broadcast(&store->changed);
-    pthread_mutex_unlock(&store->mutex);
+    csc_lock_give(&store->mutex);
     if (close)
         csc_postgres_conn_close(conn);
     return err;
@@ -403,7 +416,8 @@ csc_postgres_pool_reserve(csc_postgres *store)
     csc_postgres_conn *idle = NULL;
     bool good = false;
 
-    pthread_mutex_lock(&store->mutex);
+    csc_assert(csc_lock_is_none_held());
+    csc_lock_take(&store->mutex);
     if (store->config->connection_max >= LISTENER_FROM) {
         good = store->open_count < store->config->connection_max;
         if (good) {
@@ -414,7 +428,7 @@ csc_postgres_pool_reserve(csc_postgres *store)
             good = true;
         }
     }
-    pthread_mutex_unlock(&store->mutex);
+    csc_lock_give(&store->mutex);
     csc_postgres_conn_close(idle);
     return good;
 }
@@ -422,10 +436,12 @@ csc_postgres_pool_reserve(csc_postgres *store)
 void
 csc_postgres_pool_unreserve(csc_postgres *store)
 {
-    pthread_mutex_lock(&store->mutex);
+    csc_assert(csc_lock_is_none_held());
+    csc_lock_take(&store->mutex);
+    csc_assert(store->open_count > 0);
     store->open_count--;
     pthread_cond_broadcast(&store->changed);
-    pthread_mutex_unlock(&store->mutex);
+    csc_lock_give(&store->mutex);
 }
 
 /* ---- Running a move ------------------------------------------------------ */
@@ -443,6 +459,7 @@ pause_ms(int64_t ms)
 static bool
 is_final(const csc_postgres_conn *conn, csc_postgres_again again)
 {
+    csc_assert(!conn->within || conn->guest);
     if (conn->broken && (conn->guest || again == CSC_POSTGRES_IF_UNDONE))
         return true;
     return conn->final || conn->within;
@@ -486,6 +503,7 @@ csc_postgres_pool_run_until(csc_postgres *store, int64_t deadline_ms,
     int64_t spare_ms =
         store->guest == NULL ? 0 : csc_postgres_lock_ms(store->config);
 
+    csc_assert(csc_lock_is_none_held());
     for (;;) {
         csc_postgres_conn *conn;
         bool final;

@@ -15,6 +15,7 @@
 #include "store/postgres/internal.h"
 
 #include "base/error.h"
+#include "base/lock.h"
 #include "cascade/cascade.h"
 #include "cascade/store.h"
 #include "store/store.h"
@@ -37,6 +38,7 @@ look_paused(csc_postgres_conn *conn, pause_state *state)
     PGresult *result = NULL;
     cascade_err err;
 
+    csc_assert(!conn->broken);
     csc_postgres_params_init(&params);
     csc_postgres_params_text(&params, state->queue);
     csc_postgres_params_text(&params, state->about);
@@ -61,6 +63,7 @@ set_pause(csc_postgres_conn *conn, void *context)
                                  {.statement = CSC_POSTGRES_CONFIRM}};
     cascade_err err;
 
+    csc_assert(csc_lock_is_none_held() && !conn->broken);
     csc_postgres_params_init(&params);
     csc_postgres_params_text(&params, state->queue);
     if (state->paused)
@@ -87,6 +90,7 @@ csc_postgres_queues_pause(void *self, const char *queue, bool paused,
     cascade_err err =
         csc_postgres_pool_run(self, CSC_POSTGRES_ALWAYS, set_pause, &state);
 
+    csc_assert(csc_lock_is_none_held());
     if (err == CASCADE_OK)
         *changed = state.changed;
     return err;
@@ -99,6 +103,7 @@ read_queues(csc_postgres_conn *conn, void *context)
 {
     csc_postgres_call *call = context;
 
+    csc_assert(csc_lock_is_none_held() && !conn->broken);
     PQclear(call->result);
     call->result = NULL;
     return csc_postgres_conn_read(conn, "queues", call, 1);
@@ -126,6 +131,7 @@ csc_postgres_queues_list(void *self, cascade_queue_sink sink, void *context)
     cascade_err err =
         csc_postgres_pool_run(self, CSC_POSTGRES_ALWAYS, read_queues, &call);
 
+    csc_assert(csc_lock_is_none_held());
     for (int i = 0; err == CASCADE_OK && i < PQntuples(call.result); i++)
         err = sink_queue(call.result, i, sink, context);
     PQclear(call.result);

@@ -24,6 +24,7 @@
 
 #include "base/data/buf.h"
 #include "base/error.h"
+#include "base/lock.h"
 #include "base/mem.h"
 #include "base/status.h"
 #include "cascade/cascade.h"
@@ -117,6 +118,7 @@ csc_postgres_read_stream(csc_postgres_conn *conn, const char *move,
     cascade_err err = CASCADE_OK;
     PGresult *result = NULL;
 
+    csc_assert(!conn->broken);
     if (PQsetSingleRowMode(conn->pg) != 1)
         return csc_postgres_error_lost(conn);
     do {
@@ -182,6 +184,7 @@ send_load(csc_postgres_conn *conn, const load_state *state,
 {
     cascade_err err = CASCADE_OK;
 
+    csc_assert(!conn->broken);
     if (!conn->within)
         err = csc_postgres_conn_send(conn, CSC_POSTGRES_BEGIN_READ, NULL);
     if (err == CASCADE_OK)
@@ -201,6 +204,7 @@ receive_begin(csc_postgres_conn *conn)
     PGresult *begun;
     cascade_err err = csc_postgres_conn_fetch(conn, &begun);
 
+    csc_assert(err != CASCADE_OK || !conn->broken);
     if (err == CASCADE_OK && PQresultStatus(begun) != PGRES_COMMAND_OK)
         err = csc_postgres_error_result(conn, "load", begun);
     PQclear(begun);
@@ -212,6 +216,7 @@ receive_load(csc_postgres_conn *conn, load_state *state)
 {
     cascade_err err = conn->within ? CASCADE_OK : receive_begin(conn);
 
+    csc_assert(err != CASCADE_OK || !conn->broken);
     if (err == CASCADE_OK)
         err = csc_postgres_conn_receive_path(conn, "load");
     for (size_t i = 0; i < PARTS && err == CASCADE_OK; i++) {
@@ -236,6 +241,7 @@ load_all(csc_postgres_conn *conn, load_state *state, csc_postgres_rows *ids)
     cascade_err err = csc_postgres_conn_prepare(
         conn, "load", statements, sizeof(statements) / sizeof(statements[0]));
 
+    csc_assert(err != CASCADE_OK || !conn->broken);
     csc_postgres_params_init(&params);
     csc_postgres_params_rows(&params, ids);
     if (err == CASCADE_OK)
@@ -255,6 +261,7 @@ load(csc_postgres_conn *conn, void *context)
     csc_postgres_rows ids = {.count = 0};
     cascade_err err;
 
+    csc_assert(csc_lock_is_none_held() && !conn->broken);
     csc_postgres_rows_start(&ids, "u");
     for (size_t i = 0; i < state->count; i++)
         csc_postgres_rows_uuid(&ids, 0, &state->ids[i]);
@@ -273,6 +280,7 @@ csc_postgres_read_load(void *self, const cascade_uuid *ids, size_t count,
         .ids = ids, .count = count, .parts = parts, .target = {.sink = sink}};
     cascade_err err;
 
+    csc_assert(csc_lock_is_none_held());
     err = csc_postgres_pool_run(self, CSC_POSTGRES_ALWAYS, load, &state);
     fini_target(&state.target);
     return err;
@@ -439,6 +447,7 @@ read_list(csc_postgres_conn *conn, void *context)
     char *sql;
     cascade_err err;
 
+    csc_assert(csc_lock_is_none_held() && !conn->broken);
     PQclear(state->result);
     state->result = NULL;
     sql = build_list(conn->store, state, &params);
@@ -524,6 +533,7 @@ csc_postgres_read_list(void *self, const cascade_query *query,
     bool more = true;
     cascade_err err = CASCADE_OK;
 
+    csc_assert(csc_lock_is_none_held());
     if (query->place != NULL && query->place->more) {
         memcpy(&state.last, query->place->key, sizeof(state.last));
         state.after = &state.last;
@@ -583,6 +593,7 @@ send_scan(csc_postgres_conn *conn, const cascade_scan *scan)
     csc_postgres_params params;
     cascade_err err = csc_postgres_conn_prepare(conn, "scan", &statement, 1);
 
+    csc_assert(err != CASCADE_OK || !conn->broken);
     fill_scan(scan, &params);
     if (err == CASCADE_OK)
         err = csc_postgres_conn_send_path(conn);
@@ -597,6 +608,8 @@ scan_page(csc_postgres_conn *conn, void *context)
     scan_state *state = context;
     cascade_err err = send_scan(conn, state->scan);
 
+    csc_assert(csc_lock_is_none_held());
+    csc_assert(err != CASCADE_OK || !conn->broken);
     if (err != CASCADE_OK)
         return err;
     err = csc_postgres_conn_receive_path(conn, "scan");
@@ -617,6 +630,7 @@ csc_postgres_read_scan(void *self, const cascade_scan *scan,
     scan_state state = {.scan = scan, .target = {.sink = sink}};
     cascade_err err = CASCADE_OK;
 
+    csc_assert(csc_lock_is_none_held());
     err = csc_postgres_pool_run(self, CSC_POSTGRES_ALWAYS, scan_page, &state);
     fini_target(&state.target);
     return err;
@@ -631,6 +645,8 @@ read_totals(csc_postgres_conn *conn, void *context)
     csc_postgres_call call = {.statement = CSC_POSTGRES_COUNT_TOTALS};
     cascade_err err = csc_postgres_conn_read(conn, "totals", &call, 1);
 
+    csc_assert(csc_lock_is_none_held());
+    csc_assert(err != CASCADE_OK || !conn->broken);
     if (err == CASCADE_OK)
         *totals = (cascade_totals){
             .running = csc_postgres_result_i64(call.result, 0, 0),
@@ -645,6 +661,7 @@ read_totals(csc_postgres_conn *conn, void *context)
 cascade_err
 csc_postgres_read_totals(void *self, cascade_totals *totals)
 {
+    csc_assert(csc_lock_is_none_held());
     return csc_postgres_pool_run(self, CSC_POSTGRES_ALWAYS, read_totals,
                                  totals);
 }

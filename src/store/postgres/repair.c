@@ -31,6 +31,7 @@
 #include "store/postgres/internal.h"
 
 #include "base/error.h"
+#include "base/lock.h"
 #include "base/status.h"
 #include "cascade/cascade.h"
 #include "cascade/rows.h"
@@ -73,6 +74,7 @@ mend(csc_postgres_conn *conn, void *context)
     size_t count = 3;
     cascade_err err;
 
+    csc_assert(csc_lock_is_none_held() && !conn->broken);
     csc_postgres_params_init(&timeout);
     csc_postgres_params_text(&timeout, CSC_POSTGRES_GIVE_IN_MS);
     csc_postgres_params_init(&lock);
@@ -143,6 +145,7 @@ csc_postgres_mend_repair(void *self, const cascade_repair *repairs,
     mend_state state = {.move = "repair", .statement = CSC_POSTGRES_REPAIR};
     cascade_err err = CASCADE_OK;
 
+    csc_assert(csc_lock_is_none_held());
     csc_postgres_rows_start(&state.ids, "u");
     csc_postgres_rows_start(&state.repairs, "usisisilsilsls");
     for (size_t i = 0; i < count; i++)
@@ -167,6 +170,7 @@ csc_postgres_mend_purge(void *self, const cascade_uuid *ids, size_t count,
                         .updated_before_ms = updated_before_ms};
     cascade_err err = CASCADE_OK;
 
+    csc_assert(csc_lock_is_none_held());
     csc_postgres_rows_start(&state.ids, "u");
     for (size_t i = 0; i < count; i++)
         csc_postgres_rows_uuid(&state.ids, 0, &ids[i]);

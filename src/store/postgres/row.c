@@ -23,6 +23,7 @@
 static void
 corrupt(csc_postgres_reader *reader, int column, const char *why)
 {
+    csc_assert(column >= reader->first);
     if (reader->err != CASCADE_OK)
         return;
     reader->err =
@@ -35,6 +36,8 @@ corrupt(csc_postgres_reader *reader, int column, const char *why)
 static const void *
 fixed(csc_postgres_reader *reader, int column, int len)
 {
+    csc_assert(reader->row < PQntuples(reader->result) &&
+               column < PQnfields(reader->result));
     if (PQgetisnull(reader->result, reader->row, column)) {
         corrupt(reader, column, "is NULL");
         return NULL;
@@ -104,6 +107,7 @@ csc_postgres_row_time(csc_postgres_reader *reader, int column)
 static const char *
 read_text(csc_postgres_reader *reader, int column)
 {
+    csc_assert(column < PQnfields(reader->result));
     if (!PQgetisnull(reader->result, reader->row, column))
         return PQgetvalue(reader->result, reader->row, column);
     corrupt(reader, column, "is NULL");
@@ -224,6 +228,8 @@ csc_postgres_row_read(csc_postgres_reader *reader, const csc_table *table,
 {
     int first = reader->first;
 
+    csc_assert(reader->err == CASCADE_OK &&
+               reader->row < PQntuples(reader->result));
     reader->table = table->name;
     reader->columns = table->columns;
     for (size_t i = 0; i < table->count; i++) {

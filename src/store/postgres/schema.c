@@ -32,6 +32,7 @@
 
 #include "base/data/buf.h"
 #include "base/error.h"
+#include "base/lock.h"
 #include "base/mem.h"
 #include "cascade/cascade.h"
 #include "cascade/store.h"
@@ -60,6 +61,7 @@ query(csc_postgres_conn *conn, const char *move,
       csc_postgres_statement statement, const csc_postgres_params *params,
       PGresult **result)
 {
+    csc_assert(!conn->broken);
     return csc_postgres_conn_query(conn, move, conn->store->sql[statement],
                                    params, result);
 }
@@ -71,6 +73,7 @@ find_place(csc_postgres_conn *conn, const char *move, place *here)
     PGresult *result;
     cascade_err err;
 
+    csc_assert(!conn->broken);
     csc_postgres_params_init(&params);
     csc_postgres_params_text(&params, conn->store->config->schema);
     err = query(conn, move, CSC_POSTGRES_FIND_SCHEMA, &params, &result);
@@ -89,6 +92,7 @@ read_applied(csc_postgres_conn *conn, const char *move, PGresult **result)
     place here = {false, false};
     cascade_err err = find_place(conn, move, &here);
 
+    csc_assert(err != CASCADE_OK || !conn->broken);
     *result = NULL;
     if (err != CASCADE_OK || !here.table)
         return err;
@@ -130,6 +134,7 @@ look(csc_postgres_conn *conn, cascade_migrate mode, schema_state *state)
     PGresult *result;
     cascade_err err = read_applied(conn, "migrate", &result);
 
+    csc_assert(err != CASCADE_OK || !conn->broken);
     if (err == CASCADE_OK)
         err = plan(result, mode, state);
     PQclear(result);
@@ -151,6 +156,7 @@ run(csc_postgres_conn *conn, csc_postgres_statement statement,
     PGresult *result;
     cascade_err err = query(conn, "migrate", statement, params, &result);
 
+    csc_assert(err != CASCADE_OK || !conn->broken);
     PQclear(result);
     return err;
 }
@@ -160,6 +166,7 @@ begin(csc_postgres_conn *conn)
 {
     cascade_err err = csc_postgres_conn_send_begin(conn);
 
+    csc_assert(err != CASCADE_OK || !conn->broken);
     if (err == CASCADE_OK)
         err = csc_postgres_conn_send_sync(conn);
     if (err == CASCADE_OK)
@@ -172,6 +179,7 @@ begin(csc_postgres_conn *conn)
 static cascade_err
 create_schema(csc_postgres_conn *conn)
 {
+    csc_assert(!conn->broken);
     return csc_postgres_conn_script(
         conn, "create the schema",
         conn->store->sql[CSC_POSTGRES_CREATE_SCHEMA]);
@@ -183,6 +191,7 @@ run_file(csc_postgres_conn *conn, const csc_migration *migration)
     csc_buf sql;
     cascade_err err;
 
+    csc_assert(!conn->broken);
     csc_buf_init(&sql);
     csc_buf_add_format(
         &sql, "%s;\n%s;\n%s", conn->store->sql[CSC_POSTGRES_ENTER_SCHEMA],
@@ -200,6 +209,7 @@ sign(csc_postgres_conn *conn, const csc_migration *migration)
     char checksum[CSC_MIGRATE_CHECKSUM_SIZE];
     csc_postgres_params params;
 
+    csc_assert(!conn->broken);
     csc_postgres_params_init(&params);
     csc_postgres_params_i32(&params, migration->number);
     csc_postgres_params_text(&params,
@@ -214,6 +224,7 @@ apply(csc_postgres_conn *conn)
     schema_state state = {0};
     cascade_err err = look(conn, CASCADE_MIGRATE_AUTO, &state);
 
+    csc_assert(err != CASCADE_OK || !conn->broken);
     if (err == CASCADE_OK && !is_current(&state))
         err = csc_postgres_column_check(conn, false);
     for (size_t i = 0; i < csc_migrations_postgres_count && err == CASCADE_OK;
@@ -235,6 +246,7 @@ commit(csc_postgres_conn *conn)
     cascade_err err =
         query(conn, "migrate", CSC_POSTGRES_COMMIT, NULL, &result);
 
+    csc_assert(err != CASCADE_OK || !conn->broken);
     PQclear(result);
     if (err == CASCADE_OK && PQtransactionStatus(conn->pg) != PQTRANS_IDLE)
         err = csc_postgres_error_lost(conn);
@@ -247,6 +259,7 @@ lock(csc_postgres_conn *conn, const place *was)
 {
     cascade_err err = was->schema ? CASCADE_OK : create_schema(conn);
 
+    csc_assert(err != CASCADE_OK || !conn->broken);
     if (err == CASCADE_OK && !was->table)
         err = run(conn, CSC_POSTGRES_CREATE_APPLIED, NULL);
     return err == CASCADE_OK ? run(conn, CSC_POSTGRES_LOCK_APPLIED, NULL) : err;
@@ -279,6 +292,7 @@ apply_all(csc_postgres_conn *conn)
     cascade_err err = begin(conn);
     cascade_err undone = CASCADE_OK;
 
+    csc_assert(err != CASCADE_OK || !conn->broken);
     if (err == CASCADE_OK)
         err = find_place(conn, "migrate", &was);
     if (err == CASCADE_OK)
@@ -298,6 +312,7 @@ apply_all(csc_postgres_conn *conn)
 static cascade_err
 sign_all(csc_postgres_conn *conn)
 {
+    csc_assert(!conn->broken);
     for (size_t i = 0; i < csc_migrations_postgres_count && !conn->broken; i++)
         sign(conn, &csc_migrations_postgres[i]);
     return conn->broken ? csc_postgres_error_lost(conn) : CASCADE_OK;
@@ -310,6 +325,8 @@ migrate(csc_postgres_conn *conn, void *context)
     schema_state state = {0};
     cascade_err err = look(conn, mode, &state);
 
+    csc_assert(csc_lock_is_none_held());
+    csc_assert(err != CASCADE_OK || !conn->broken);
     if (err != CASCADE_OK)
         return err;
     if (!is_current(&state))
@@ -324,6 +341,7 @@ migrate(csc_postgres_conn *conn, void *context)
 cascade_err
 csc_postgres_schema_migrate(void *self, cascade_migrate mode)
 {
+    csc_assert(csc_lock_is_none_held());
     if (mode == CASCADE_MIGRATE_NEVER)
         return CASCADE_OK;
     return csc_postgres_pool_run(self, CSC_POSTGRES_ALWAYS, migrate, &mode);
@@ -336,6 +354,7 @@ read_migrations(csc_postgres_conn *conn, void *context)
 {
     PGresult **result = context;
 
+    csc_assert(csc_lock_is_none_held() && !conn->broken);
     PQclear(*result);
     return read_applied(conn, "schema", result);
 }
@@ -367,6 +386,7 @@ csc_postgres_schema_list(void *self, cascade_migration_sink sink, void *context)
     cascade_err err = csc_postgres_pool_run(self, CSC_POSTGRES_ALWAYS,
                                             read_migrations, &result);
 
+    csc_assert(csc_lock_is_none_held());
     for (size_t i = 0; i < csc_migrations_postgres_count && err == CASCADE_OK;
          i++) {
         cascade_migration_row row = {.number =

@@ -9,6 +9,7 @@
 #include "store/postgres/internal.h"
 
 #include "base/error.h"
+#include "base/lock.h"
 #include "cascade/cascade.h"
 #include "cascade/rows.h"
 #include "cascade/store.h"
@@ -57,6 +58,7 @@ change(csc_postgres_conn *conn, void *context)
     const PGresult *changed;
     cascade_err err;
 
+    csc_assert(csc_lock_is_none_held() && !conn->broken);
     csc_postgres_params_init(&timeout);
     csc_postgres_params_text(&timeout, CSC_POSTGRES_GIVE_IN_MS);
     csc_postgres_params_init(&lock);
@@ -78,6 +80,7 @@ csc_postgres_seals_change(void *self, const cascade_reseal *reseals,
     change_state state = {.done = done};
     cascade_err err = CASCADE_OK;
 
+    csc_assert(csc_lock_is_none_held());
     csc_postgres_rows_start(&state.ids, "u");
     csc_postgres_rows_start(&state.rows, "ulsls");
     for (size_t i = 0; i < count; i++) {
@@ -116,6 +119,7 @@ list(csc_postgres_conn *conn, void *context)
                               .params = &params};
     cascade_err err;
 
+    csc_assert(csc_lock_is_none_held() && !conn->broken);
     csc_postgres_params_init(&params);
     csc_postgres_params_uuid(&params, state->after);
     csc_postgres_params_i64(&params, (int64_t)state->limit);
@@ -136,5 +140,6 @@ csc_postgres_seals_list(void *self, const cascade_uuid *after, size_t limit,
     list_state state = {
         .after = after, .limit = limit, .sink = sink, .context = context};
 
+    csc_assert(csc_lock_is_none_held());
     return csc_postgres_pool_run(self, CSC_POSTGRES_ALWAYS, list, &state);
 }

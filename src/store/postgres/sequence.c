@@ -5,6 +5,7 @@
 #include "store/postgres/internal.h"
 
 #include "base/error.h"
+#include "base/lock.h"
 #include "base/mem.h"
 #include "cascade/cascade.h"
 #include "store/store.h"
@@ -15,6 +16,7 @@ read_sequence(csc_postgres_conn *conn, char **name)
     csc_postgres_call call = {.statement = CSC_POSTGRES_SEQUENCE};
     cascade_err err = csc_postgres_conn_read(conn, "open", &call, 1);
 
+    csc_assert(err != CASCADE_OK || !conn->broken);
     if (err == CASCADE_OK && PQgetisnull(call.result, 0, 0))
         err = csc_fail(CASCADE_ERR_SCHEMA,
                        "context_events.id has no sequence of its own: make "
@@ -35,21 +37,22 @@ csc_postgres_sequence(csc_postgres_conn *conn, const char **name)
     char *found = NULL;
     cascade_err err;
 
-    pthread_mutex_lock(&store->mutex);
+    csc_assert(!conn->broken);
+    csc_lock_take(&store->mutex);
     *name = store->sequence;
-    pthread_mutex_unlock(&store->mutex);
+    csc_lock_give(&store->mutex);
     if (*name != NULL)
         return CASCADE_OK;
     err = read_sequence(conn, &found);
     if (err != CASCADE_OK)
         return err;
-    pthread_mutex_lock(&store->mutex);
+    csc_lock_take(&store->mutex);
     if (store->sequence == NULL) {
         store->sequence = found;
         found = NULL;
     }
     *name = store->sequence;
-    pthread_mutex_unlock(&store->mutex);
+    csc_lock_give(&store->mutex);
     csc_mem_free(found);
     return CASCADE_OK;
 }

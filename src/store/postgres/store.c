@@ -15,6 +15,7 @@
 #include "base/data/buf.h"
 #include "base/digest/sha256.h"
 #include "base/error.h"
+#include "base/lock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "cascade/cascade.h"
@@ -199,6 +200,7 @@ csc_postgres_close(void *self)
 {
     csc_postgres *store = self;
 
+    csc_assert(csc_lock_is_none_held());
     csc_postgres_conn_close(store->listener);
     csc_postgres_conn_close(store->guest);
     csc_postgres_pool_fini(store);
@@ -213,6 +215,8 @@ read_now(csc_postgres_conn *conn, void *context)
     csc_postgres_call call = {.statement = CSC_POSTGRES_NOW};
     cascade_err err = csc_postgres_conn_read(conn, "now", &call, 1);
 
+    csc_assert(csc_lock_is_none_held());
+    csc_assert(err != CASCADE_OK || !conn->broken);
     if (err == CASCADE_OK)
         *(int64_t *)context = csc_postgres_result_i64(call.result, 0, 0);
     csc_postgres_conn_clear(&call, 1);
@@ -222,6 +226,7 @@ read_now(csc_postgres_conn *conn, void *context)
 cascade_err
 csc_postgres_now(void *self, int64_t *now_ms)
 {
+    csc_assert(csc_lock_is_none_held());
     return csc_postgres_pool_run(self, CSC_POSTGRES_ALWAYS, read_now, now_ms);
 }
 

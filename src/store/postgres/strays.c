@@ -6,6 +6,8 @@
  */
 #include "store/postgres/internal.h"
 
+#include "base/error.h"
+#include "base/lock.h"
 #include "cascade/cascade.h"
 #include "cascade/store.h"
 #include "store/store.h"
@@ -35,6 +37,7 @@ read_strays(csc_postgres_conn *conn, void *context)
                               .params = &params};
     cascade_err err;
 
+    csc_assert(csc_lock_is_none_held() && !conn->broken);
     csc_postgres_params_init(&params);
     csc_postgres_params_uuid(&params, s->cursor);
     csc_postgres_params_i64(&params, (int64_t)s->limit);
@@ -70,6 +73,7 @@ csc_postgres_strays_list(void *self, cascade_stray kind, size_t limit,
     stray_state state = {.result = NULL};
     cascade_err err = CASCADE_OK;
 
+    csc_assert(csc_lock_is_none_held());
     csc_store_begin_strays(&state.straying, kind, limit, cursor, sink, context);
     err = csc_postgres_pool_run(self, CSC_POSTGRES_ALWAYS, read_strays, &state);
     if (err == CASCADE_OK)

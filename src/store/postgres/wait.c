@@ -45,6 +45,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/lock.h"
 #include "cascade/cascade.h"
 #include "cascade/store.h"
 #include "store/store.h"
@@ -59,6 +60,7 @@ listen_on(csc_postgres_conn *conn)
     csc_postgres_call call = {.statement = CSC_POSTGRES_LISTEN};
     cascade_err err;
 
+    csc_assert(!conn->broken);
     err = csc_postgres_conn_read(conn, "wait", &call, 1);
     csc_postgres_conn_clear(&call, 1);
     return err;
@@ -88,11 +90,11 @@ close_listener(csc_postgres *store)
 {
     csc_postgres_conn *conn;
 
-    pthread_mutex_lock(&store->wait_mutex);
+    csc_lock_take(&store->wait_mutex);
     conn = store->listener;
     store->listener = NULL;
     store->listen_after_ms = csc_postgres_now_ms() + LISTEN_AGAIN_MS;
-    pthread_mutex_unlock(&store->wait_mutex);
+    csc_lock_give(&store->wait_mutex);
     csc_postgres_conn_close(conn);
     csc_postgres_pool_unreserve(store);
 }
@@ -102,6 +104,7 @@ close_listener(csc_postgres *store)
 static bool
 take_notifications(csc_postgres_conn *conn, bool *heard)
 {
+    csc_assert(!conn->broken);
     *heard = false;
     if (PQconsumeInput(conn->pg) != 1 || PQstatus(conn->pg) != CONNECTION_OK)
         return false;
@@ -130,6 +133,7 @@ ring(int fd)
 static void
 tell_all_locked(csc_postgres *store)
 {
+    csc_assert(csc_lock_is_held(&store->wait_mutex));
     store->heard++;
     for (csc_postgres_waiter *at = store->waiters; at != NULL; at = at->next)
         ring(at->fd);
@@ -144,7 +148,7 @@ enter(csc_postgres *store, csc_postgres_waiter *waiter,
     bool entered;
 
     *keeper = false;
-    pthread_mutex_lock(&store->wait_mutex);
+    csc_lock_take(&store->wait_mutex);
     entered = result == NULL || result->seen == store->heard;
     if (entered) {
         waiter->next = store->waiters;
@@ -152,7 +156,7 @@ enter(csc_postgres *store, csc_postgres_waiter *waiter,
         *keeper = !store->listening && !store->config->pooler;
         store->listening = store->listening || *keeper;
     }
-    pthread_mutex_unlock(&store->wait_mutex);
+    csc_lock_give(&store->wait_mutex);
     return entered;
 }
 
@@ -161,7 +165,7 @@ leave(csc_postgres *store, csc_postgres_waiter *waiter, bool keeper)
 {
     csc_postgres_waiter **at = &store->waiters;
 
-    pthread_mutex_lock(&store->wait_mutex);
+    csc_lock_take(&store->wait_mutex);
     while (*at != waiter)
         at = &(*at)->next;
     *at = waiter->next;
@@ -170,7 +174,7 @@ leave(csc_postgres *store, csc_postgres_waiter *waiter, bool keeper)
         if (store->waiters != NULL)
             ring(store->waiters->fd);
     }
-    pthread_mutex_unlock(&store->wait_mutex);
+    csc_lock_give(&store->wait_mutex);
 }
 
 /* One poll: true when the wait is over. */
@@ -196,9 +200,9 @@ poll_once(csc_postgres *store, const csc_postgres_waiter *waiter, int wake_fd,
         if (!take_notifications(listener, &heard)) {
             close_listener(store);
         } else if (heard) {
-            pthread_mutex_lock(&store->wait_mutex);
+            csc_lock_take(&store->wait_mutex);
             tell_all_locked(store);
-            pthread_mutex_unlock(&store->wait_mutex);
+            csc_lock_give(&store->wait_mutex);
         }
     }
     return fds[0].revents != 0 || fds[1].revents != 0;
@@ -213,21 +217,21 @@ get_listener(csc_postgres *store, int wake_fd, int64_t until_ms)
     int64_t limit_ms = now_ms + store->config->deadline_ms;
     bool due;
 
-    pthread_mutex_lock(&store->wait_mutex);
+    csc_lock_take(&store->wait_mutex);
     conn = store->listener;
     due = conn == NULL && now_ms >= store->listen_after_ms;
-    pthread_mutex_unlock(&store->wait_mutex);
+    csc_lock_give(&store->wait_mutex);
     if (!due)
         return conn;
     conn = open_listener(store, wake_fd,
                          limit_ms < until_ms ? limit_ms : until_ms);
-    pthread_mutex_lock(&store->wait_mutex);
+    csc_lock_take(&store->wait_mutex);
     store->listener = conn;
     if (conn == NULL)
         store->listen_after_ms = csc_postgres_now_ms() + LISTEN_AGAIN_MS;
     else
         tell_all_locked(store);
-    pthread_mutex_unlock(&store->wait_mutex);
+    csc_lock_give(&store->wait_mutex);
     return conn;
 }
 
@@ -256,11 +260,11 @@ keep_until(csc_postgres *store, const csc_postgres_waiter *waiter, int wake_fd,
 static void
 fill_result(csc_postgres *store, cascade_wait_result *result)
 {
-    pthread_mutex_lock(&store->wait_mutex);
+    csc_lock_take(&store->wait_mutex);
     result->woken = result->seen != store->heard;
     result->seen = store->heard;
     result->listening = store->listener != NULL;
-    pthread_mutex_unlock(&store->wait_mutex);
+    csc_lock_give(&store->wait_mutex);
 }
 
 cascade_err
@@ -274,6 +278,7 @@ csc_postgres_wait_for(void *self, int wake_fd, int64_t timeout_ms,
     bool keeper;
     cascade_err err = CASCADE_OK;
 
+    csc_assert(csc_lock_is_none_held());
     if (timeout_ms < 0 || timeout_ms > INT64_MAX - now_ms)
         until_ms = INT64_MAX;
     else
@@ -316,6 +321,7 @@ notify(csc_postgres_conn *conn, void *context)
     csc_postgres_call call;
     cascade_err err;
 
+    csc_assert(csc_lock_is_none_held() && !conn->broken);
     (void)context;
     csc_postgres_wait_fill_notify(conn->store, &call, &params);
     err = csc_postgres_conn_read(conn, "wake", &call, 1);
@@ -330,11 +336,12 @@ send_for_all_locked(csc_postgres *store, int64_t deadline_ms)
     uint64_t asked = store->wakes_asked;
     cascade_err err;
 
+    csc_assert(csc_lock_is_held(&store->wake_mutex));
     store->waking = true;
-    pthread_mutex_unlock(&store->wake_mutex);
+    csc_lock_give(&store->wake_mutex);
     err = csc_postgres_pool_run_until(store, deadline_ms, CSC_POSTGRES_ALWAYS,
                                       notify, NULL);
-    pthread_mutex_lock(&store->wake_mutex);
+    csc_lock_take(&store->wake_mutex);
     store->waking = false;
     store->wakes_sent = asked;
     pthread_cond_broadcast(&store->woken);
@@ -349,7 +356,7 @@ csc_postgres_wait_wake_until(csc_postgres *store, int64_t deadline_ms)
     cascade_err err = CASCADE_OK;
     uint64_t mine;
 
-    pthread_mutex_lock(&store->wake_mutex);
+    csc_lock_take(&store->wake_mutex);
     mine = ++store->wakes_asked;
     while (store->wakes_sent < mine && store->waking && err == CASCADE_OK) {
         csc_postgres_pool_sleep(&store->woken, &store->wake_mutex, deadline_ms);
@@ -359,7 +366,7 @@ csc_postgres_wait_wake_until(csc_postgres *store, int64_t deadline_ms)
     }
     if (store->wakes_sent < mine && err == CASCADE_OK)
         err = send_for_all_locked(store, deadline_ms);
-    pthread_mutex_unlock(&store->wake_mutex);
+    csc_lock_give(&store->wake_mutex);
     return err;
 }
 
@@ -368,6 +375,7 @@ csc_postgres_wait_wake(void *self)
 {
     csc_postgres *store = self;
 
+    csc_assert(csc_lock_is_none_held());
     if (csc_postgres_guest_is_within(store))
         return csc_fail(CASCADE_ERR_MISUSE,
                         "wake: a transaction is open on the connection of this "

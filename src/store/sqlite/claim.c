@@ -52,6 +52,7 @@
 #include "base/data/arena.h"
 #include "base/data/buf.h"
 #include "base/error.h"
+#include "base/lock.h"
 #include "base/mem.h"
 #include "base/uuid.h"
 #include "cascade/cascade.h"
@@ -141,6 +142,7 @@ cut_named(claim_state *state)
 {
     size_t limit = state->claim->limit;
 
+    csc_assert(state->named_count <= 2 * state->claim->limit);
     if (state->named_count > 1)
         qsort(state->named, state->named_count, sizeof(named), compare_named);
     if (state->named_count > limit)
@@ -169,6 +171,7 @@ add_named(claim_state *state, sqlite3_stmt *statement, const named *one)
 static cascade_err
 add_stray(claim_state *state, const cascade_uuid *cascade_id)
 {
+    csc_assert(state->stray_count <= CASCADE_CLAIM_STRAYS_MAX);
     if (state->stray_count == CASCADE_CLAIM_STRAYS_MAX)
         return CASCADE_OK;
     if (csc_mem_grow((void **)&state->strays, &state->stray_room,
@@ -279,6 +282,7 @@ collect_next(claim_state *state, char *behind, bool *found)
     cascade_uuid id;
     cascade_err err;
 
+    csc_assert(csc_sqlite_txn_is_open(state->conn, false));
     csc_sqlite_call_begin(&call, state->conn, CSC_SQLITE_NEXT_NAMED);
     csc_sqlite_call_add_text(&call, behind);
     err = csc_sqlite_call_next(&call, found);
@@ -318,6 +322,7 @@ take_one_named(claim_state *state, const named *one, bool *taken)
     int changes = 0;
     cascade_err err;
 
+    csc_assert(csc_sqlite_txn_is_open(state->conn, true));
     csc_sqlite_call_begin(&call, state->conn,
                           one->ended ? CSC_SQLITE_CLAIM_ENDED
                                      : CSC_SQLITE_CLAIM_NAMED);
@@ -362,6 +367,7 @@ clear_stray(claim_state *state, const cascade_uuid *id, const char *own_kinds,
                                                       CSC_SQLITE_DELETE_STRAYS};
     cascade_err err = CASCADE_OK;
 
+    csc_assert(csc_sqlite_txn_is_open(state->conn, true));
     for (size_t i = 0; i < 2 && *left > 0 && err == CASCADE_OK; i++) {
         csc_sqlite_call call;
         int changes = 0;
@@ -407,6 +413,7 @@ clear_unnamed(claim_state *state)
     csc_sqlite_call call;
     int changes = 0;
 
+    csc_assert(csc_sqlite_txn_is_open(state->conn, true));
     if (!state->unnamed)
         return CASCADE_OK;
     csc_sqlite_call_begin(&call, state->conn, CSC_SQLITE_DELETE_UNNAMED);
@@ -460,6 +467,7 @@ next_shelf(csc_sqlite_conn *conn, const char *queue, char needs[NEEDS_SIZE],
     const char *text;
     cascade_err err;
 
+    csc_assert(csc_sqlite_txn_is_open(conn, false));
     csc_sqlite_call_begin(&call, conn, CSC_SQLITE_NEXT_SHELF);
     csc_sqlite_call_add_text(&call, queue);
     csc_sqlite_call_add_text(&call, needs);
@@ -485,6 +493,7 @@ collect_shelves_of(claim_state *state, const char *queue)
     bool found = true;
     cascade_err err = CASCADE_OK;
 
+    csc_assert(csc_sqlite_txn_is_open(state->conn, false));
     while (err == CASCADE_OK && found) {
         err = next_shelf(state->conn, queue, needs, &takeovers, &found);
         if (err == CASCADE_OK && found)
@@ -499,6 +508,7 @@ is_paused(csc_sqlite_conn *conn, const char *queue, bool *paused)
     csc_sqlite_call call;
     cascade_err err;
 
+    csc_assert(csc_sqlite_txn_is_open(conn, false));
     csc_sqlite_call_begin(&call, conn, CSC_SQLITE_IS_PAUSED);
     csc_sqlite_call_add_text(&call, queue);
     err = csc_sqlite_call_next(&call, paused);
@@ -512,6 +522,7 @@ collect_shelves(claim_state *state)
     const cascade_claim *claim = state->claim;
     cascade_err err = CASCADE_OK;
 
+    csc_assert(csc_sqlite_txn_is_open(state->conn, false));
     state->shelf_count = 0;
     csc_arena_clear(&state->texts);
     for (size_t i = 0; i < claim->queue_count && err == CASCADE_OK; i++) {
@@ -528,6 +539,7 @@ static void
 begin_look(csc_sqlite_call *call, const claim_state *state,
            csc_sqlite_statement id, const shelf *from, int priority)
 {
+    csc_assert(csc_sqlite_txn_is_open(state->conn, false));
     csc_sqlite_call_begin(call, state->conn, id);
     csc_sqlite_call_add_text(call, from->queue);
     csc_sqlite_call_add_text(call, from->needs);
@@ -579,6 +591,7 @@ collect_due(claim_state *state, size_t limit)
 {
     cascade_err err = CASCADE_OK;
 
+    csc_assert(limit <= state->claim->limit);
     state->count = 0;
     for (int p = CSC_SQLITE_PRIORITIES - 1; p >= 0 && state->count < limit;
          p--) {
@@ -643,6 +656,7 @@ check_alive(csc_sqlite_conn *conn, const cascade_claim *claim)
     int64_t batches = 0;
     cascade_err err;
 
+    csc_assert(csc_sqlite_txn_is_open(conn, false));
     csc_sqlite_call_begin(&call, conn, CSC_SQLITE_GET_ENGINE);
     csc_sqlite_call_add_uuid(&call, &claim->engine_id);
     err = csc_sqlite_call_next(&call, &row);
@@ -682,6 +696,7 @@ take_candidates(claim_state *state)
 {
     cascade_err err = CASCADE_OK;
 
+    csc_assert(csc_sqlite_txn_is_open(state->conn, true));
     for (size_t i = 0; i < state->count && err == CASCADE_OK; i++) {
         csc_sqlite_call call;
         int changes = 0;
@@ -704,6 +719,7 @@ look_without_lock(csc_sqlite *store, claim_state *state)
 {
     cascade_err err = csc_sqlite_txn_begin_read(store, &state->conn);
 
+    csc_assert(csc_lock_is_none_held());
     if (err != CASCADE_OK)
         return csc_store_undone(err);
     err = check_alive(state->conn, state->claim);
@@ -719,6 +735,7 @@ take_with_lock(csc_sqlite *store, claim_state *state)
 {
     cascade_err err = csc_sqlite_txn_begin_write(store, &state->conn);
 
+    csc_assert(csc_lock_is_none_held());
     if (err != CASCADE_OK)
         return csc_store_undone(err);
     err = check_alive(state->conn, state->claim);
@@ -750,6 +767,7 @@ static void
 give(const claim_state *state, cascade_claimed *claimed,
      cascade_claim_result *result)
 {
+    csc_assert(state->named_count + state->count <= state->claim->limit);
     for (size_t i = 0; i < state->named_count; i++)
         give_one(&state->named[i].run, &claimed[i]);
     for (size_t i = 0; i < state->count; i++)
@@ -770,6 +788,7 @@ csc_sqlite_claim_runs(void *self, const cascade_claim *claim,
     claim_state state = {.claim = claim};
     cascade_err err;
 
+    csc_assert(csc_lock_is_none_held());
     state.now_ms = csc_clock_wall_ms(store->config->clock);
     state.paused = csc_mem_zalloc(claim->queue_count, sizeof(bool));
     if (state.paused == NULL)

@@ -28,6 +28,8 @@
 
 #include "base/clock.h"
 #include "base/data/pace.h"
+#include "base/error.h"
+#include "base/lock.h"
 #include "cascade/cascade.h"
 #include "cascade/store.h"
 #include "store/store.h"
@@ -41,6 +43,7 @@ csc_sqlite_delete_rows(csc_sqlite_conn *conn, csc_sqlite_statement id,
 {
     csc_sqlite_call call;
 
+    csc_assert(csc_sqlite_txn_is_open(conn, true));
     csc_sqlite_call_begin(&call, conn, id);
     csc_sqlite_call_add_uuid(&call, cascade_id);
     return csc_sqlite_call_run(&call, NULL);
@@ -52,6 +55,7 @@ delete_all(csc_sqlite_conn *conn, const cascade_uuid *cascade_id,
 {
     cascade_err err = CASCADE_OK;
 
+    csc_assert(csc_sqlite_txn_is_open(conn, false));
     for (size_t i = 0; i < count && err == CASCADE_OK; i++)
         err = csc_sqlite_delete_rows(conn, ids[i], cascade_id);
     return err;
@@ -60,6 +64,7 @@ delete_all(csc_sqlite_conn *conn, const cascade_uuid *cascade_id,
 static cascade_err
 delete_seal(csc_sqlite_conn *conn, const cascade_uuid *cascade_id)
 {
+    csc_assert(csc_sqlite_txn_is_open(conn, false));
     if (!conn->store->config->sealed)
         return CASCADE_OK;
     return csc_sqlite_delete_rows(conn, CSC_SQLITE_DELETE_SEAL, cascade_id);
@@ -75,6 +80,7 @@ csc_sqlite_delete_whole(csc_sqlite_conn *conn, const cascade_uuid *cascade_id)
         CSC_SQLITE_DELETE_CASCADE};
     cascade_err err = delete_seal(conn, cascade_id);
 
+    csc_assert(csc_sqlite_txn_is_open(conn, false));
     if (err != CASCADE_OK)
         return err;
     return delete_all(conn, cascade_id, ids, sizeof(ids) / sizeof(ids[0]));
@@ -105,6 +111,7 @@ static void
 begin_cut(csc_sqlite_call *call, csc_sqlite_conn *conn, const cascade_uuid *id,
           csc_sqlite_statement sql, size_t count)
 {
+    csc_assert(csc_sqlite_txn_is_open(conn, false));
     csc_sqlite_call_begin(call, conn, sql);
     csc_sqlite_call_add_uuid(call, id);
     csc_sqlite_call_add_i64(call, (int64_t)count);
@@ -121,6 +128,7 @@ measure(csc_sqlite_conn *conn, const cascade_uuid *id, const cut *of,
     bool row = true;
     cascade_err err = CASCADE_OK;
 
+    csc_assert(csc_sqlite_txn_is_open(conn, false));
     *count = 0;
     begin_cut(&call, conn, id, of->size, room->rows[at] + 1);
     while (err == CASCADE_OK && row && room->rows[at] > *count &&
@@ -151,6 +159,7 @@ keep_receipts(csc_sqlite_conn *conn, const cascade_uuid *id, size_t count)
     int kept = 0;
     cascade_err err;
 
+    csc_assert(csc_sqlite_txn_is_open(conn, true));
     begin_cut(&call, conn, id, CSC_SQLITE_KEEP_RECEIPTS, count);
     err = csc_sqlite_call_run(&call, &kept);
     if (err != CASCADE_OK || kept == 0)
@@ -168,6 +177,7 @@ cut_rows(csc_sqlite_conn *conn, const cascade_uuid *id, const cut *of,
     size_t count = 0;
     cascade_err err = measure(conn, id, of, room, &count, left);
 
+    csc_assert(csc_sqlite_txn_is_open(conn, true));
     if (err == CASCADE_OK && of->rows == CSC_SQLITE_CUT_EXECUTIONS && count > 0)
         err = keep_receipts(conn, id, count);
     if (err != CASCADE_OK || count == 0)
@@ -182,6 +192,7 @@ take_piece(csc_sqlite_conn *conn, const cascade_uuid *id, csc_sqlite_room *room,
 {
     cascade_err err = CASCADE_OK;
 
+    csc_assert(csc_sqlite_txn_is_open(conn, false));
     *left = false;
     for (size_t i = 0; i < CSC_SQLITE_CUTS && err == CASCADE_OK && !*left; i++)
         err = cut_rows(conn, id, &cuts[i], room, left);
@@ -201,6 +212,7 @@ csc_sqlite_delete_or_mark(csc_sqlite_conn *conn, const cascade_uuid *cascade_id,
     csc_sqlite_call call;
     cascade_err err = take_piece(conn, cascade_id, room, marked);
 
+    csc_assert(csc_sqlite_txn_is_open(conn, true));
     if (err == CASCADE_OK)
         err = delete_seal(conn, cascade_id);
     if (err != CASCADE_OK || !*marked)
@@ -219,6 +231,7 @@ csc_sqlite_delete_is_marked(csc_sqlite_conn *conn,
     csc_sqlite_call call;
     cascade_err err;
 
+    csc_assert(csc_sqlite_txn_is_open(conn, false));
     *marked = false;
     csc_sqlite_call_begin(&call, conn, CSC_SQLITE_IS_MARKED);
     csc_sqlite_call_add_uuid(&call, cascade_id);
@@ -237,6 +250,7 @@ csc_sqlite_delete_pass_marked(csc_sqlite_conn *conn, cascade_uuid *ids,
     size_t kept = 0;
     cascade_err err;
 
+    csc_assert(csc_sqlite_txn_is_open(conn, false));
     csc_sqlite_call_begin(&call, conn, CSC_SQLITE_ANY_MARKED);
     err = csc_sqlite_call_next(&call, &marked);
     csc_sqlite_call_end(&call);
@@ -260,6 +274,7 @@ find_erasure(csc_sqlite_conn *conn, const cascade_uuid *engine_id,
     csc_sqlite_call call;
     cascade_err err;
 
+    csc_assert(csc_sqlite_txn_is_open(conn, false));
     *found = false;
     csc_sqlite_call_begin(&call, conn, CSC_SQLITE_NEXT_ERASURE);
     csc_sqlite_call_add_uuid(&call, engine_id);
@@ -277,6 +292,7 @@ claim_erasure(csc_sqlite_conn *conn, const cascade_uuid *engine_id,
 {
     csc_sqlite_call call;
 
+    csc_assert(csc_sqlite_txn_is_open(conn, true));
     if (engine_id == NULL)
         return CASCADE_OK;
     csc_sqlite_call_begin(&call, conn, CSC_SQLITE_CLAIM_ERASURE);
@@ -291,6 +307,7 @@ erase_one(csc_sqlite_conn *conn, const cascade_uuid *engine_id,
 {
     cascade_err err = claim_erasure(conn, engine_id, id);
 
+    csc_assert(csc_sqlite_txn_is_open(conn, false));
     if (err == CASCADE_OK)
         err = take_piece(conn, id, room, left);
     if (err == CASCADE_OK && !*left)
@@ -307,6 +324,7 @@ erase_some(csc_sqlite_conn *conn, const cascade_uuid *engine_id, bool *more)
     bool left = false;
     cascade_err err = CASCADE_OK;
 
+    csc_assert(csc_sqlite_txn_is_open(conn, false));
     csc_sqlite_delete_begin(&room);
     for (size_t i = 0; i < CSC_SQLITE_CUTS; i++)
         room.rows[i] = conn->store->piece_rows;
@@ -340,6 +358,7 @@ commit_piece(csc_sqlite_conn *conn, int64_t begun_ns, bool full)
     csc_sqlite_call call;
     cascade_err err = CASCADE_OK;
 
+    csc_assert(csc_sqlite_txn_is_open(conn, true));
     csc_sqlite_call_begin(&call, conn, CSC_SQLITE_COMMIT);
     err = csc_sqlite_call_run(&call, NULL);
     if (err == CASCADE_OK)
@@ -355,6 +374,7 @@ erase_piece(csc_sqlite_conn *conn, const cascade_uuid *engine_id, bool *more)
     int64_t begun_ns = csc_sqlite_conn_now_ns();
     cascade_err err = erase_some(conn, engine_id, more);
 
+    csc_assert(csc_sqlite_txn_is_open(conn, false));
     if (err != CASCADE_OK || conn->store->guest.session != NULL)
         return csc_sqlite_txn_end(conn, err);
     return commit_piece(conn, begun_ns, *more);
@@ -368,6 +388,7 @@ look_for_erasures(csc_sqlite *store, const cascade_uuid *engine_id, bool *found)
     cascade_uuid id;
     cascade_err err = csc_sqlite_txn_begin_read(store, &conn);
 
+    csc_assert(csc_lock_is_none_held());
     if (err != CASCADE_OK)
         return err;
     err = find_erasure(conn, engine_id, &id, found);
@@ -381,6 +402,7 @@ csc_sqlite_delete_erase(void *self, const cascade_uuid *engine_id, bool *more)
     bool found = false;
     cascade_err err = look_for_erasures(self, engine_id, &found);
 
+    csc_assert(csc_lock_is_none_held());
     *more = false;
     if (err == CASCADE_OK && found)
         err = csc_sqlite_txn_begin_write(self, &conn);

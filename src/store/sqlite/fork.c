@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/lock.h"
 #include "base/origin.h"
 #include "cascade/cascade.h"
 #include "cascade/store.h"
@@ -54,9 +55,9 @@ csc_sqlite_fork_initialize(void)
 {
     int code = SQLITE_OK;
 
-    pthread_mutex_lock(&opened.mutex);
+    csc_lock_take(&opened.mutex);
     code = sqlite3_initialize();
-    pthread_mutex_unlock(&opened.mutex);
+    csc_lock_give(&opened.mutex);
     return code == SQLITE_OK ? CASCADE_OK : csc_fail_memory();
 }
 
@@ -87,9 +88,9 @@ csc_sqlite_fork_check(const struct stat *info)
 {
     bool inherited = false;
 
-    pthread_mutex_lock(&opened.mutex);
+    csc_lock_take(&opened.mutex);
     inherited = is_inherited(info);
-    pthread_mutex_unlock(&opened.mutex);
+    csc_lock_give(&opened.mutex);
     return inherited ? refuse() : CASCADE_OK;
 }
 
@@ -104,13 +105,13 @@ csc_sqlite_fork_enter(csc_sqlite_lock *lock, const char *path)
     csc_origin_mark(&lock->origin);
     lock->device = info.st_dev;
     lock->inode = info.st_ino;
-    pthread_mutex_lock(&opened.mutex);
+    csc_lock_take(&opened.mutex);
     inherited = is_inherited(&info);
     if (!inherited) {
         lock->next = opened.first;
         opened.first = lock;
     }
-    pthread_mutex_unlock(&opened.mutex);
+    csc_lock_give(&opened.mutex);
     return inherited ? refuse() : CASCADE_OK;
 }
 
@@ -119,12 +120,12 @@ csc_sqlite_fork_leave(csc_sqlite_lock *lock)
 {
     csc_sqlite_lock **at = &opened.first;
 
-    pthread_mutex_lock(&opened.mutex);
+    csc_lock_take(&opened.mutex);
     while (*at != NULL && *at != lock)
         at = &(*at)->next;
     if (*at != NULL)
         *at = lock->next;
-    pthread_mutex_unlock(&opened.mutex);
+    csc_lock_give(&opened.mutex);
 }
 
 /* ---- Over a fork --------------------------------------------------------- */
@@ -133,7 +134,7 @@ csc_sqlite_fork_leave(csc_sqlite_lock *lock)
 static void
 before_fork(void)
 {
-    pthread_mutex_lock(&opened.mutex);
+    csc_lock_take(&opened.mutex);
     for (size_t i = 0; i < STATIC_COUNT; i++)
         sqlite3_mutex_enter(sqlite3_mutex_alloc(statics[i]));
 }
@@ -149,7 +150,7 @@ after_fork(bool child)
     }
     for (size_t i = STATIC_COUNT; i > 0; i--)
         sqlite3_mutex_leave(sqlite3_mutex_alloc(statics[i - 1]));
-    pthread_mutex_unlock(&opened.mutex);
+    csc_lock_give(&opened.mutex);
 }
 
 const csc_store_forking *

@@ -24,6 +24,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/lock.h"
 #include "cascade/cascade.h"
 #include "cascade/store.h"
 #include "store/store.h"
@@ -41,6 +42,7 @@ insert_lanes(csc_sqlite_conn *conn, const cascade_incarnation *incarnation)
 {
     cascade_err err = CASCADE_OK;
 
+    csc_assert(csc_sqlite_txn_is_open(conn, true));
     for (uint32_t i = 0; i < incarnation->lane_count && err == CASCADE_OK;
          i++) {
         csc_sqlite_call call;
@@ -63,6 +65,7 @@ csc_sqlite_lease_attach(void *self, const cascade_incarnation *incarnation)
     csc_sqlite_call call;
     cascade_err err = csc_sqlite_txn_begin_write(store, &conn);
 
+    csc_assert(csc_lock_is_none_held());
     if (err != CASCADE_OK)
         return err;
     csc_sqlite_call_begin(&call, conn, CSC_SQLITE_INSERT_ENGINE);
@@ -92,6 +95,7 @@ csc_sqlite_lease_renew(void *self, const cascade_uuid *engine_id,
     int changes = 0;
     cascade_err err = csc_sqlite_txn_begin_write(store, &conn);
 
+    csc_assert(csc_lock_is_none_held());
     if (err != CASCADE_OK)
         return err;
     csc_sqlite_call_begin(&call, conn, CSC_SQLITE_RENEW_ENGINE);
@@ -119,6 +123,7 @@ find_absent_owner(csc_sqlite_conn *conn, cascade_uuid *owner, bool *found)
     bool alive = true;
     cascade_err err = CASCADE_OK;
 
+    csc_assert(csc_sqlite_txn_is_open(conn, false));
     memset(owner, 0, sizeof(*owner));
     *found = true;
     while (err == CASCADE_OK && *found && alive) {
@@ -148,6 +153,7 @@ csc_sqlite_lease_engines(void *self, cascade_engine_sink sink, void *context,
     bool row = false;
     cascade_err err = csc_sqlite_txn_begin_read(store, &conn);
 
+    csc_assert(csc_lock_is_none_held());
     if (err != CASCADE_OK)
         return err;
     csc_sqlite_call_begin(&call, conn, CSC_SQLITE_LIST_ENGINES);
@@ -179,6 +185,7 @@ delete_rows(csc_sqlite_conn *conn, csc_sqlite_statement id,
 {
     csc_sqlite_call call;
 
+    csc_assert(csc_sqlite_txn_is_open(conn, true));
     csc_sqlite_call_begin(&call, conn, id);
     csc_sqlite_call_add_uuid(&call, engine_id);
     return csc_sqlite_call_run(&call, NULL);
@@ -189,6 +196,7 @@ delete_engine(csc_sqlite_conn *conn, const cascade_uuid *engine_id)
 {
     cascade_err err = delete_rows(conn, CSC_SQLITE_DELETE_LANES, engine_id);
 
+    csc_assert(csc_sqlite_txn_is_open(conn, false));
     if (err == CASCADE_OK)
         err = delete_rows(conn, CSC_SQLITE_DELETE_ENGINE, engine_id);
     return err;
@@ -202,6 +210,7 @@ csc_sqlite_lease_detach(void *self, const cascade_uuid *engine_id)
     csc_sqlite_call call;
     cascade_err err = csc_sqlite_txn_begin_write(store, &conn);
 
+    csc_assert(csc_lock_is_none_held());
     if (err != CASCADE_OK)
         return err;
     csc_sqlite_call_begin(&call, conn, CSC_SQLITE_RELEASE_RUNS);
@@ -222,6 +231,7 @@ find_expired(csc_sqlite_conn *conn, cascade_uuid *engine_id, bool *found)
     csc_sqlite_call call;
     cascade_err err;
 
+    csc_assert(csc_sqlite_txn_is_open(conn, false));
     csc_sqlite_call_begin(&call, conn, CSC_SQLITE_LIST_EXPIRED);
     csc_sqlite_call_add_text(&call, conn->store->boot);
     csc_sqlite_call_add_i64(&call, get_monotonic_ms(conn->store));
@@ -240,6 +250,7 @@ delete_dead(csc_sqlite_conn *conn, const cascade_uuid *dead, size_t dead_count)
     bool found = false;
     cascade_err err = find_expired(conn, &engine_id, &found);
 
+    csc_assert(csc_sqlite_txn_is_open(conn, false));
     while (err == CASCADE_OK && found) {
         err = delete_engine(conn, &engine_id);
         if (err == CASCADE_OK)
@@ -257,6 +268,7 @@ free_runs(csc_sqlite_conn *conn, size_t limit, size_t *freed)
     bool found = true;
     cascade_err err = CASCADE_OK;
 
+    csc_assert(csc_sqlite_txn_is_open(conn, true));
     *freed = 0;
     while (err == CASCADE_OK && found && *freed < limit) {
         csc_sqlite_call call;
@@ -285,6 +297,7 @@ is_needed(csc_sqlite *store, bool *needed)
     cascade_uuid id;
     cascade_err err = csc_sqlite_txn_begin_read(store, &conn);
 
+    csc_assert(csc_lock_is_none_held());
     if (err != CASCADE_OK)
         return err;
     err = find_expired(conn, &id, needed);
@@ -303,6 +316,7 @@ csc_sqlite_lease_remove(void *self, const cascade_uuid *dead, size_t dead_count,
     size_t count = 0;
     cascade_err err = CASCADE_OK;
 
+    csc_assert(csc_lock_is_none_held());
     if (!needed)
         err = is_needed(store, &needed);
     if (err == CASCADE_OK && needed) {

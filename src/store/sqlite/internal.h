@@ -402,6 +402,11 @@ cascade_err csc_sqlite_txn_end(csc_sqlite_conn *conn, cascade_err err);
 cascade_err csc_sqlite_txn_end_told(csc_sqlite_conn *conn, cascade_err err);
 /* The same behind a COMMIT of the caller's, if `err` is CASCADE_OK. */
 cascade_err csc_sqlite_txn_leave(csc_sqlite_conn *conn, cascade_err err);
+#ifdef CASCADE_ASSERTS
+/* Whether a transaction is under way on it, and one that may write where
+ * `writes`: for assertions. */
+bool csc_sqlite_txn_is_open(const csc_sqlite_conn *conn, bool writes);
+#endif
 /* When it is `deadline_ms` from now. */
 int64_t csc_sqlite_txn_get_deadline(const csc_sqlite *store);
 /* A checkpoint, if one is due. Outside a transaction. */

@@ -10,6 +10,7 @@
 #include "store/sqlite/internal.h"
 
 #include "base/error.h"
+#include "base/lock.h"
 #include "base/mem.h"
 #include "base/uuid.h"
 #include "cascade/cascade.h"
@@ -41,6 +42,7 @@ locate(csc_sqlite_conn *conn, const char *path, cascade_found *found)
     bool row = false;
     cascade_err err;
 
+    csc_assert(csc_sqlite_txn_is_open(conn, false));
     *found = (cascade_found){.id = {{0}}};
     csc_sqlite_call_begin(&call, conn, CSC_SQLITE_LOCATE_PATH);
     csc_sqlite_call_add_text(&call, path);
@@ -58,6 +60,7 @@ csc_sqlite_links_find(void *self, const char *const *paths, size_t count,
     csc_sqlite_conn *conn = NULL;
     cascade_err err = csc_sqlite_txn_begin_read(self, &conn);
 
+    csc_assert(csc_lock_is_none_held());
     if (err != CASCADE_OK)
         return err;
     for (size_t i = 0; i < count && err == CASCADE_OK; i++)
@@ -73,6 +76,7 @@ csc_sqlite_links_lead(csc_sqlite_conn *conn, const cascade_uuid *root,
 {
     csc_sqlite_call call;
 
+    csc_assert(csc_sqlite_txn_is_open(conn, true));
     csc_sqlite_call_begin(&call, conn, CSC_SQLITE_LINK_CHAIN);
     csc_sqlite_call_add_uuid(&call, root);
     csc_sqlite_call_add_uuid(&call, next);
@@ -86,6 +90,7 @@ link_path(csc_sqlite_conn *conn, const cascade_link *link, const char *path,
 {
     csc_sqlite_call call;
 
+    csc_assert(csc_sqlite_txn_is_open(conn, true));
     csc_sqlite_call_begin(&call, conn, CSC_SQLITE_LINK_PATH);
     csc_sqlite_call_add_text(&call, path);
     csc_sqlite_call_add_uuid(&call, &link->root);
@@ -99,6 +104,7 @@ trim(csc_sqlite_conn *conn, const cascade_link *link)
 {
     csc_sqlite_call call;
 
+    csc_assert(csc_sqlite_txn_is_open(conn, true));
     csc_sqlite_call_begin(&call, conn, CSC_SQLITE_TRIM_LINKS);
     csc_sqlite_call_add_uuid(&call, &link->root);
     csc_sqlite_call_add_i64(&call, CASCADE_LINKS_MAX);
@@ -112,6 +118,7 @@ write_links(csc_sqlite_conn *conn, const cascade_link *link)
     cascade_err err = csc_sqlite_links_lead(conn, &link->root, &link->next,
                                             link->next_number);
 
+    csc_assert(csc_sqlite_txn_is_open(conn, false));
     if (err == CASCADE_OK && !csc_uuid_equal(&link->id, &link->root))
         err = link_path(conn, link, cascade_uuid_format(&link->id, id),
                         CSC_STORE_LINK_ID);
@@ -127,6 +134,7 @@ csc_sqlite_links_write(void *self, const cascade_link *link)
     csc_sqlite_conn *conn = NULL;
     cascade_err err = csc_sqlite_txn_begin_write(self, &conn);
 
+    csc_assert(csc_lock_is_none_held());
     if (err != CASCADE_OK)
         return err;
     return csc_sqlite_txn_end(conn, write_links(conn, link));
@@ -183,6 +191,7 @@ sweep_root(csc_sqlite_conn *conn, const cascade_uuid *root, int *rows)
     int taken = 0;
     cascade_err err;
 
+    csc_assert(csc_sqlite_txn_is_open(conn, true));
     csc_sqlite_call_begin(&call, conn, CSC_SQLITE_SWEEP_PATHS);
     csc_sqlite_call_add_uuid(&call, root);
     csc_sqlite_call_add_i64(&call, *rows);
@@ -202,6 +211,7 @@ sweep_gone(sweeping *s, csc_sqlite *store, bool *all)
     int rows = CASCADE_DELETE_ROWS_MAX;
     cascade_err err = csc_sqlite_txn_begin_write(store, &s->conn);
 
+    csc_assert(csc_lock_is_none_held());
     if (err != CASCADE_OK)
         return err;
     for (size_t i = 0; i < s->count && rows > 0 && err == CASCADE_OK; i++)
@@ -218,6 +228,7 @@ csc_sqlite_links_sweep(void *self, const cascade_uuid *root, size_t limit,
     bool all = true;
     cascade_err err = CASCADE_OK;
 
+    csc_assert(csc_lock_is_none_held());
     if (s.gone == NULL)
         return csc_fail_memory();
     csc_store_sweep_range(root, cursor, &s.after, &s.to);

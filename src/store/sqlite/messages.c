@@ -22,6 +22,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/lock.h"
 #include "base/uuid.h"
 #include "cascade/cascade.h"
 #include "cascade/rows.h"
@@ -38,6 +39,7 @@ csc_sqlite_messages_insert(csc_sqlite_conn *conn,
     int changes = 0;
     cascade_err err;
 
+    csc_assert(csc_sqlite_txn_is_open(conn, true));
     csc_sqlite_call_begin(&call, conn, CSC_SQLITE_INSERT_MESSAGE);
     csc_sqlite_call_add_row(&call, &csc_table_messages, row);
     err = csc_sqlite_call_run(&call, &changes);
@@ -55,6 +57,7 @@ look_up_receiver(csc_sqlite_conn *conn, const cascade_uuid *cascade_id,
     bool row = false;
     cascade_err err;
 
+    csc_assert(csc_sqlite_txn_is_open(conn, false));
     csc_sqlite_call_begin(&call, conn, CSC_SQLITE_GET_STATUS);
     csc_sqlite_call_add_uuid(&call, cascade_id);
     err = csc_sqlite_call_next(&call, &row);
@@ -75,6 +78,7 @@ is_taken(csc_sqlite_conn *conn, const cascade_message_row *row, bool *taken)
     csc_sqlite_call call;
     cascade_err err;
 
+    csc_assert(csc_sqlite_txn_is_open(conn, false));
     csc_sqlite_call_begin(&call, conn, CSC_SQLITE_FIND_PATH);
     csc_sqlite_call_add_text(&call, row->path);
     csc_sqlite_call_add_uuid(&call, &row->cascade_id);
@@ -91,6 +95,7 @@ csc_sqlite_messages_submit(csc_sqlite_conn *conn,
     bool taken = false;
     cascade_err err = look_up_receiver(conn, &row->cascade_id, sent);
 
+    csc_assert(csc_sqlite_txn_is_open(conn, false));
     if (err == CASCADE_OK && *sent == CASCADE_SENT_ABSENT) {
         err = is_taken(conn, row, &taken);
     } else if (err == CASCADE_OK) {
@@ -110,6 +115,7 @@ csc_sqlite_messages_delete(csc_sqlite_conn *conn,
 {
     csc_sqlite_call call;
 
+    csc_assert(csc_sqlite_txn_is_open(conn, true));
     csc_sqlite_call_begin(&call, conn, CSC_SQLITE_DELETE_MESSAGE);
     csc_sqlite_call_add_i64(&call, id);
     csc_sqlite_call_add_uuid(&call, cascade_id);
@@ -163,6 +169,7 @@ give_first(receive_state *state, const cascade_uuid *cascade_id)
     bool readable = true;
     cascade_err err;
 
+    csc_assert(csc_sqlite_txn_is_open(state->conn, false));
     csc_sqlite_call_begin(&call, state->conn, CSC_SQLITE_RECEIVE_MESSAGES);
     csc_sqlite_call_add_uuid(&call, cascade_id);
     csc_sqlite_call_add_i64(&call,
@@ -209,6 +216,7 @@ find_next(const receive_state *state, cascade_uuid *id, bool *found,
     csc_sqlite_call call;
     cascade_err err;
 
+    csc_assert(csc_sqlite_txn_is_open(state->conn, false));
     if (!csc_uuid_is_nil(id))
         (void)cascade_uuid_format(id, behind);
     csc_sqlite_call_begin(&call, state->conn, CSC_SQLITE_NEXT_NAMED);
@@ -236,6 +244,7 @@ csc_sqlite_messages_receive(void *self, const cascade_receive *receive,
     bool found = true;
     cascade_err err = csc_sqlite_txn_begin_read(self, &state.conn);
 
+    csc_assert(csc_lock_is_none_held());
     if (err != CASCADE_OK)
         return err;
     while (err == CASCADE_OK && found && !is_full(&state)) {
@@ -260,6 +269,7 @@ get_key(csc_sqlite_conn *conn, const char *user_id, const char *key,
     bool row = false;
     cascade_err err;
 
+    csc_assert(csc_sqlite_txn_is_open(conn, false));
     *number = 0;
     csc_sqlite_call_begin(&call, conn, CSC_SQLITE_GET_KEY);
     csc_sqlite_call_add_text(&call, user_id);
@@ -284,6 +294,7 @@ csc_sqlite_messages_is_next(csc_sqlite_conn *conn, const cascade_change *start,
     cascade_err err =
         get_key(conn, start->cascade.user_id, start->key, &number);
 
+    csc_assert(csc_sqlite_txn_is_open(conn, false));
     *next = start->run_number == number + 1 ||
             (start->run_number == 2 && number == 0);
     return err;
@@ -294,6 +305,7 @@ csc_sqlite_messages_set_key(csc_sqlite_conn *conn, const cascade_change *start)
 {
     csc_sqlite_call call;
 
+    csc_assert(csc_sqlite_txn_is_open(conn, true));
     csc_sqlite_call_begin(&call, conn, CSC_SQLITE_SET_KEY);
     csc_sqlite_call_add_text(&call, start->cascade.user_id);
     csc_sqlite_call_add_text(&call, start->key);
@@ -309,6 +321,7 @@ csc_sqlite_messages_key(void *self, const char *user_id, const char *key,
     int64_t number = 0;
     cascade_err err = csc_sqlite_txn_begin_read(self, &conn);
 
+    csc_assert(csc_lock_is_none_held());
     if (err != CASCADE_OK)
         return err;
     err = csc_sqlite_txn_end(conn, get_key(conn, user_id, key, &number));

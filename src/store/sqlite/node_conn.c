@@ -37,6 +37,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/lock.h"
 #include "base/log.h"
 #include "cascade/cascade.h"
 #include "cascade/sqlite.h"
@@ -216,6 +217,7 @@ csc_sqlite_native_install(csc_sqlite_native *it)
 void
 csc_sqlite_native_enter(csc_sqlite_native *it)
 {
+    csc_assert(it->inside >= 0);
     it->inside++;
     (void)sqlite3_extended_result_codes(it->conn.db, 1);
 }
@@ -269,6 +271,7 @@ csc_sqlite_native_take(csc_sqlite_native *it)
 {
     cascade_err err;
 
+    csc_assert(csc_lock_is_none_held());
     csc_sqlite_native_enter(it);
     it->may_commit = true;
     err = csc_sqlite_native_install(it);
@@ -292,6 +295,7 @@ csc_sqlite_native_give_back(csc_sqlite_native *it)
 void
 csc_sqlite_native_set_limit(csc_sqlite_native *it, int64_t limit_ms)
 {
+    csc_assert(limit_ms > 0);
     it->limit_ms = limit_ms;
     it->limit_ns = csc_sqlite_conn_end_ns(limit_ms);
     it->conn.deadline_ns = it->limit_ns;
@@ -300,6 +304,7 @@ csc_sqlite_native_set_limit(csc_sqlite_native *it, int64_t limit_ms)
 cascade_err
 csc_sqlite_native_check_time(const csc_sqlite_native *it)
 {
+    csc_assert(it->limit_ns > 0);
     if (csc_sqlite_conn_now_ns() < it->limit_ns)
         return CASCADE_OK;
     return cascade_store_fail(CASCADE_ERR_TIMEOUT,

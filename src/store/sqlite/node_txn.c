@@ -43,6 +43,8 @@
 
 #include <string.h>
 
+#include "base/error.h"
+#include "base/lock.h"
 #include "cascade/cascade.h"
 #include "cascade/store.h"
 #include "store/store.h"
@@ -55,6 +57,7 @@ csc_sqlite_native_begin(void *self, int64_t limit_ms, cascade_native *native)
     csc_sqlite_conn *conn = NULL;
     cascade_err err;
 
+    csc_assert(csc_lock_is_none_held());
     if (store->guest.session != NULL)
         return store->guest.session->native_begin(store, limit_ms, native);
     err = csc_sqlite_txn_begin_native(store, &conn);
@@ -73,6 +76,7 @@ csc_sqlite_native_begin(void *self, int64_t limit_ms, cascade_native *native)
 static cascade_err
 take_back(csc_sqlite_native *it)
 {
+    csc_assert(it->conn.writes);
     it->conn.deadline_ns = csc_sqlite_txn_get_deadline(it->conn.store);
     csc_sqlite_native_enter(it);
     csc_sqlite_native_reset(it);
@@ -112,6 +116,7 @@ csc_sqlite_native_commit(csc_sqlite_conn *conn)
     csc_sqlite_call call;
     cascade_err err;
 
+    csc_assert(csc_sqlite_txn_is_open(conn, true));
     csc_sqlite_call_begin(&call, conn, CSC_SQLITE_COMMIT);
     err = csc_sqlite_call_run(&call, NULL);
     if (err == CASCADE_OK || call.code == SQLITE_OK) /* not run at all */
@@ -136,6 +141,7 @@ csc_sqlite_native_finish(void *self, cascade_native *native,
     bool claimable = false;
     cascade_err err;
 
+    csc_assert(csc_lock_is_none_held());
     if (store->guest.session != NULL)
         return store->guest.session->native_finish(self, batch, existed);
     err = take_back(it);
@@ -163,6 +169,7 @@ csc_sqlite_native_abandon(void *self, cascade_native *native)
     csc_sqlite_native *it = native->own;
     cascade_err err;
 
+    csc_assert(csc_lock_is_none_held());
     if (store->guest.session != NULL)
         return store->guest.session->native_abandon(store);
     (void)take_back(it);
@@ -182,6 +189,7 @@ settle(csc_sqlite_conn *conn, const cascade_uuid *engine_id, uint32_t lane,
     int changes = 0;
     cascade_err err;
 
+    csc_assert(csc_sqlite_txn_is_open(conn, true));
     csc_sqlite_call_begin(&call, conn, CSC_SQLITE_SETTLE_LANE);
     csc_sqlite_call_add_uuid(&call, engine_id);
     csc_sqlite_call_add_i64(&call, lane);
@@ -211,6 +219,7 @@ csc_sqlite_native_settle(void *self, const cascade_uuid *engine_id,
     bool found = false;
     cascade_err err = csc_sqlite_txn_begin_write(store, &conn);
 
+    csc_assert(csc_lock_is_none_held());
     if (err != CASCADE_OK)
         return err;
     err = settle(conn, engine_id, lane, number, &found);

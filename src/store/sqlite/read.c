@@ -24,6 +24,7 @@
 
 #include "base/data/buf.h"
 #include "base/error.h"
+#include "base/lock.h"
 #include "base/mem.h"
 #include "base/uuid.h"
 #include "cascade/cascade.h"
@@ -84,6 +85,7 @@ give_seal(load_state *state, sqlite3_stmt *statement)
 static void
 pass_wanted(load_state *state)
 {
+    csc_assert(state->at < state->count);
     state->messages = 0;
     state->at++;
     if (state->at < state->count)
@@ -109,6 +111,7 @@ give_message(load_state *state, sqlite3_stmt *statement)
 {
     cascade_err err = give_end(state, statement);
 
+    csc_assert(state->messages < CASCADE_LOAD_MESSAGES_MAX);
     state->messages++;
     if (state->messages == CASCADE_LOAD_MESSAGES_MAX)
         pass_wanted(state);
@@ -162,6 +165,8 @@ walk(load_state *state, const part *from)
     bool row = false;
     cascade_err err;
 
+    csc_assert(state->at < state->count);
+    csc_assert(csc_sqlite_txn_is_open(state->conn, false));
     csc_sqlite_call_begin(&call, state->conn, from->sql);
     csc_sqlite_call_add_uuid(&call, &state->ids[state->at]);
     csc_sqlite_call_add_uuid(&call, &state->ids[state->count - 1]);
@@ -199,6 +204,7 @@ give_each(load_state *state, const part *from, int64_t max)
 {
     cascade_err err = CASCADE_OK;
 
+    csc_assert(csc_sqlite_txn_is_open(state->conn, false));
     for (state->at = 0; state->at < state->count && err == CASCADE_OK;
          state->at++) {
         csc_sqlite_call call;
@@ -227,6 +233,7 @@ compare_ids(const void *a, const void *b)
 static cascade_err
 sort_ids(load_state *state, const cascade_uuid *ids, size_t count)
 {
+    csc_assert(state->ids == NULL && state->count == 0);
     state->ids = csc_mem_zalloc(count, sizeof(*ids));
     if (state->ids == NULL)
         return csc_fail_memory();
@@ -237,6 +244,7 @@ sort_ids(load_state *state, const cascade_uuid *ids, size_t count)
             !csc_uuid_equal(&state->ids[state->count - 1], &state->ids[i]))
             state->ids[state->count++] = state->ids[i];
     }
+    csc_assert(state->count <= count);
     return CASCADE_OK;
 }
 
@@ -247,6 +255,7 @@ csc_sqlite_read_load(void *self, const cascade_uuid *ids, size_t count,
     load_state state = {.sink = sink};
     cascade_err err;
 
+    csc_assert(csc_lock_is_none_held());
     err = sort_ids(&state, ids, count);
     if (err == CASCADE_OK)
         err = csc_sqlite_txn_begin_read(self, &state.conn);
@@ -439,6 +448,7 @@ list_row(listing *l, sqlite3_stmt *statement)
     const int type = sqlite3_column_type(statement, 0);
     cascade_err err = give_listed(statement, l);
 
+    csc_assert(l->given <= l->query->limit);
     if (l->left > 0)
         l->left--;
     if (err != CASCADE_OK || l->given == l->query->limit)
@@ -455,6 +465,7 @@ list_rows(csc_sqlite_conn *conn, sqlite3_stmt *statement, listing *l)
     bool row = false;
     cascade_err err;
 
+    csc_assert(csc_sqlite_txn_is_open(conn, false));
     csc_sqlite_call_begin_with(&call, conn, "list cascades", statement);
     bind_query(&call, l);
     err = csc_sqlite_call_next(&call, &row);
@@ -478,6 +489,7 @@ list_pass(csc_sqlite_conn *conn, listing *l, bool *more)
     cascade_err err = CASCADE_OK;
     char *sql;
 
+    csc_assert(csc_sqlite_txn_is_open(conn, false));
     l->left = l->query->limit - l->given;
     if (l->left < LIST_PASS_MIN)
         l->left = LIST_PASS_MIN;
@@ -532,6 +544,7 @@ csc_sqlite_read_list(void *self, const cascade_query *query,
     bool more = true;
     cascade_err err;
 
+    csc_assert(csc_lock_is_none_held());
     err = begin_listing(&l);
     if (err == CASCADE_OK)
         err = csc_sqlite_txn_begin_read(self, &conn);

@@ -22,6 +22,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/lock.h"
 #include "cascade/cascade.h"
 #include "cascade/rows.h"
 #include "cascade/store.h"
@@ -35,6 +36,7 @@ set_paused(csc_sqlite_conn *conn, const char *queue, bool paused,
 {
     csc_sqlite_call call;
 
+    csc_assert(csc_sqlite_txn_is_open(conn, true));
     csc_sqlite_call_begin(
         &call, conn, paused ? CSC_SQLITE_PAUSE_QUEUE : CSC_SQLITE_RESUME_QUEUE);
     csc_sqlite_call_add_text(&call, queue);
@@ -54,6 +56,7 @@ csc_sqlite_manage_pause(void *self, const char *queue, bool paused,
     int changes = 0;
     cascade_err err = csc_sqlite_txn_begin_write(self, &conn);
 
+    csc_assert(csc_lock_is_none_held());
     if (err != CASCADE_OK)
         return err;
     err = set_paused(conn, queue, paused, about, &changes);
@@ -73,6 +76,7 @@ csc_sqlite_manage_queues(void *self, cascade_queue_sink sink, void *context)
     bool found = false;
     cascade_err err = csc_sqlite_txn_begin_read(store, &conn);
 
+    csc_assert(csc_lock_is_none_held());
     if (err != CASCADE_OK)
         return err;
     csc_sqlite_call_begin(&call, conn, CSC_SQLITE_LIST_QUEUES);
@@ -100,6 +104,7 @@ csc_sqlite_manage_totals(void *self, cascade_totals *totals)
     bool row = false;
     cascade_err err = csc_sqlite_txn_begin_read(self, &conn);
 
+    csc_assert(csc_lock_is_none_held());
     if (err != CASCADE_OK)
         return err;
     csc_sqlite_call_begin(&call, conn, CSC_SQLITE_COUNT_ALL);
@@ -128,6 +133,7 @@ set_cascade(csc_sqlite_conn *conn, const cascade_repair *repair, bool *done)
     int changes = 0;
     cascade_err err;
 
+    csc_assert(csc_sqlite_txn_is_open(conn, true));
     csc_sqlite_call_begin(&call, conn, CSC_SQLITE_REPAIR_CASCADE);
     csc_sqlite_call_add_uuid(&call, &repair->was.id);
     csc_sqlite_call_add_status(&call, repair->was.status);
@@ -146,6 +152,7 @@ insert_run(csc_sqlite_conn *conn, const cascade_repair *repair)
                            .priority = repair->run.priority,
                            .wake_at_ms = repair->run.wake_at_ms};
 
+    csc_assert(csc_sqlite_txn_is_open(conn, false));
     return csc_sqlite_commit_insert_run(conn, &repair->was.id, &run);
 }
 
@@ -155,6 +162,7 @@ raise_key(csc_sqlite_conn *conn, const cascade_repair *repair)
 {
     csc_sqlite_call call;
 
+    csc_assert(csc_sqlite_txn_is_open(conn, true));
     if (repair->key == NULL || repair->run_number < 2)
         return CASCADE_OK;
     csc_sqlite_call_begin(&call, conn, CSC_SQLITE_RAISE_KEY);
@@ -170,6 +178,7 @@ repair_one(csc_sqlite_conn *conn, const cascade_repair *repair, bool *done)
     bool as_read = true;
     cascade_err err = CASCADE_OK;
 
+    csc_assert(csc_sqlite_txn_is_open(conn, false));
     *done = false;
     if (repair->seal != NULL)
         err = csc_sqlite_seals_look(conn, &repair->was.id, repair->was_seal,
@@ -194,6 +203,7 @@ csc_sqlite_manage_repair(void *self, const cascade_repair *repairs,
     csc_sqlite_conn *conn = NULL;
     cascade_err err = csc_sqlite_txn_begin_write(self, &conn);
 
+    csc_assert(csc_lock_is_none_held());
     if (err != CASCADE_OK)
         return err;
     for (size_t i = 0; i < count && err == CASCADE_OK; i++)
@@ -212,6 +222,7 @@ is_spent(csc_sqlite_conn *conn, const cascade_uuid *id,
     bool row = false;
     cascade_err err;
 
+    csc_assert(csc_sqlite_txn_is_open(conn, false));
     *spent = false;
     csc_sqlite_call_begin(&call, conn, CSC_SQLITE_GET_SPENT);
     csc_sqlite_call_add_uuid(&call, id);
@@ -234,6 +245,7 @@ csc_sqlite_manage_purge(void *self, const cascade_uuid *ids, size_t count,
     size_t purged = 0;
     cascade_err err = csc_sqlite_txn_begin_write(self, &conn);
 
+    csc_assert(csc_lock_is_none_held());
     if (err != CASCADE_OK)
         return err;
     csc_sqlite_delete_begin(&room);

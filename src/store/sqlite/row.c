@@ -56,6 +56,7 @@ name_row(const reader *row, char *name, size_t size)
     size_t len = text != NULL ? strlen((const char *)text) : 0;
     size_t at = 0;
 
+    csc_assert(row->key < sqlite3_column_count(row->statement));
     if (text == NULL) {
         (void)snprintf(name, size, "the row without one");
         return;
@@ -73,6 +74,7 @@ fail(reader *row, const char *column, const char *why)
     char id[CASCADE_UUID_TEXT_SIZE];
     char name[NAME_MAX_LEN + sizeof("the row '...'")];
 
+    csc_assert(row->table != NULL);
     if (row->err != CASCADE_OK)
         return;
     name_row(row, name, sizeof(name));
@@ -85,6 +87,7 @@ fail(reader *row, const char *column, const char *why)
 static bool
 is_null(const reader *row)
 {
+    csc_assert(row->at < sqlite3_column_count(row->statement));
     return sqlite3_column_type(row->statement, row->at) == SQLITE_NULL;
 }
 
@@ -125,6 +128,7 @@ next_i64(reader *row, const char *column, int64_t min, int64_t max)
 {
     int64_t number = sqlite3_column_int64(row->statement, row->at);
 
+    csc_assert(row->at < sqlite3_column_count(row->statement));
     if (sqlite3_column_type(row->statement, row->at) != SQLITE_INTEGER)
         fail(row, column, "not an integer");
     else if (number < min || number > max)
@@ -152,6 +156,7 @@ next_uuid(reader *row, const char *column)
 static void
 note_id(reader *row, const cascade_uuid *id)
 {
+    csc_assert(row->table != NULL);
     if (row->err == CASCADE_OK)
         row->id = id;
 }
@@ -210,6 +215,7 @@ next_payload(reader *row, const char *column, csc_buf *room, unsigned which)
     size_t len = text == NULL ? 0 : strlen(text);
     cascade_err err;
 
+    csc_assert(which != 0);
     csc_buf_clear(room);
     if (text == NULL || row->err != CASCADE_OK)
         return NULL;
@@ -286,6 +292,7 @@ read_json(reader *row, const csc_column *column)
     const char *text = next_payload(row, column->name, room,
                                     CASCADE_REFORMED_FIRST << row->payloads);
 
+    csc_assert(row->room != NULL && row->payloads < 2);
     row->payloads++;
     if (text == NULL && (column->rules & CSC_COLUMN_NULL) == 0)
         fail(row, column->name, "must not be NULL");
@@ -349,6 +356,7 @@ read_column(reader *row, const csc_column *column, void *at)
 static void
 read_row(reader *from, const csc_table *table, void *row)
 {
+    csc_assert(table->count <= CSC_COLUMNS_MAX);
     from->table = table->name;
     from->key = from->at;
     for (size_t i = 0; i < table->count; i++)
@@ -362,6 +370,7 @@ csc_sqlite_row_read(sqlite3_stmt *statement, int at, const csc_table *table,
 {
     reader from = {.statement = statement, .at = at};
 
+    csc_assert(at + (int)table->count <= sqlite3_column_count(statement));
     read_row(&from, table, row);
     return from.err;
 }
@@ -461,6 +470,7 @@ csc_sqlite_row_uuid(sqlite3_stmt *statement, int at, const char *table,
 {
     reader from = {.statement = statement, .table = table, .at = at, .key = at};
 
+    csc_assert(at < sqlite3_column_count(statement));
     *id = next_uuid(&from, column);
     return from.err;
 }

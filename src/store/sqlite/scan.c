@@ -13,6 +13,8 @@
  */
 #include "store/sqlite/internal.h"
 
+#include "base/error.h"
+#include "base/lock.h"
 #include "cascade/cascade.h"
 #include "cascade/rows.h"
 #include "cascade/store.h"
@@ -91,6 +93,7 @@ scan_all(scan_state *state)
 {
     csc_sqlite_call call;
 
+    csc_assert(csc_sqlite_txn_is_open(state->conn, false));
     csc_sqlite_call_begin(&call, state->conn, CSC_SQLITE_SCAN_ALL);
     if (state->scan->after != NULL)
         csc_sqlite_call_add_uuid(&call, state->scan->after);
@@ -105,6 +108,7 @@ scan_children(scan_state *state)
 {
     csc_sqlite_call call;
 
+    csc_assert(csc_sqlite_txn_is_open(state->conn, false));
     csc_sqlite_call_begin(&call, state->conn, CSC_SQLITE_SCAN_CHILDREN);
     csc_sqlite_call_add_uuid(&call, state->scan->cascade_id);
     csc_sqlite_call_add_i64(&call, state->scan->from);
@@ -116,6 +120,7 @@ scan_executions(scan_state *state)
 {
     csc_sqlite_call call;
 
+    csc_assert(csc_sqlite_txn_is_open(state->conn, false));
     csc_sqlite_call_begin(&call, state->conn, CSC_SQLITE_SCAN_EXECUTIONS);
     csc_sqlite_call_add_uuid(&call, state->scan->cascade_id);
     csc_sqlite_call_add_i64(&call, state->scan->from);
@@ -129,6 +134,7 @@ scan_events(scan_state *state)
     csc_sqlite_call call;
     cascade_err err;
 
+    csc_assert(csc_sqlite_txn_is_open(state->conn, false));
     csc_sqlite_call_begin(&call, state->conn, CSC_SQLITE_SCAN_EVENTS);
     csc_sqlite_call_add_uuid(&call, state->scan->cascade_id);
     csc_sqlite_call_add_i64(&call, state->scan->from);
@@ -149,6 +155,7 @@ scan_one(scan_state *state)
     cascade_err err = csc_sqlite_delete_is_marked(
         state->conn, state->scan->cascade_id, &marked);
 
+    csc_assert(csc_sqlite_txn_is_open(state->conn, false));
     if (err != CASCADE_OK || marked)
         return err;
     if (state->scan->events)
@@ -164,6 +171,7 @@ csc_sqlite_scan_page(void *self, const cascade_scan *scan,
     scan_state state = {.scan = scan, .sink = sink};
     cascade_err err = csc_sqlite_txn_begin_read(self, &state.conn);
 
+    csc_assert(csc_lock_is_none_held());
     if (err != CASCADE_OK)
         return err;
     if (scan->cascade_id == NULL)

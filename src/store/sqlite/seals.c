@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+#include "base/error.h"
+#include "base/lock.h"
 #include "base/uuid.h"
 #include "cascade/cascade.h"
 #include "cascade/rows.h"
@@ -36,6 +38,7 @@ csc_sqlite_seals_write(csc_sqlite_conn *conn, const cascade_uuid *cascade_id,
     int changes = 0;
     cascade_err err = CASCADE_OK;
 
+    csc_assert(csc_sqlite_txn_is_open(conn, true));
     if (row->number > 1)
         err = write_by(conn, CSC_SQLITE_UPDATE_SEAL, cascade_id, row, &changes);
     if (err != CASCADE_OK || changes > 0)
@@ -52,6 +55,7 @@ csc_sqlite_seals_look(csc_sqlite_conn *conn, const cascade_uuid *cascade_id,
     bool row = false;
     cascade_err err;
 
+    csc_assert(csc_sqlite_txn_is_open(conn, false));
     csc_sqlite_call_begin(&call, conn, CSC_SQLITE_GET_SEAL);
     csc_sqlite_call_add_uuid(&call, cascade_id);
     err = csc_sqlite_call_next(&call, &row);
@@ -74,6 +78,7 @@ is_there(csc_sqlite_conn *conn, const cascade_uuid *id, bool *there)
     csc_sqlite_call call;
     cascade_err err;
 
+    csc_assert(csc_sqlite_txn_is_open(conn, false));
     *there = true;
     if (csc_uuid_is_nil(id))
         return CASCADE_OK;
@@ -90,6 +95,7 @@ change(csc_sqlite_conn *conn, const cascade_reseal *reseal, bool *done)
     bool as_read = false;
     cascade_err err = is_there(conn, &reseal->cascade_id, done);
 
+    csc_assert(csc_sqlite_txn_is_open(conn, false));
     if (err == CASCADE_OK && *done)
         err = csc_sqlite_seals_look(conn, &reseal->cascade_id, reseal->was,
                                     &as_read);
@@ -109,6 +115,7 @@ csc_sqlite_seals_change(void *self, const cascade_reseal *reseals, size_t count,
     csc_sqlite_conn *conn = NULL;
     cascade_err err = csc_sqlite_txn_begin_write(self, &conn);
 
+    csc_assert(csc_lock_is_none_held());
     if (err != CASCADE_OK)
         return err;
     for (size_t i = 0; i < count && err == CASCADE_OK; i++)
@@ -127,6 +134,7 @@ list(csc_sqlite_conn *conn, const cascade_uuid *after, size_t limit,
     bool row = false;
     cascade_err err;
 
+    csc_assert(csc_sqlite_txn_is_open(conn, false));
     if (after != NULL)
         (void)cascade_uuid_format(after, text);
     csc_sqlite_call_begin(&call, conn, CSC_SQLITE_LIST_SEALS);
@@ -153,6 +161,7 @@ csc_sqlite_seals_list(void *self, const cascade_uuid *after, size_t limit,
     csc_sqlite_conn *conn = NULL;
     cascade_err err = csc_sqlite_txn_begin_read(self, &conn);
 
+    csc_assert(csc_lock_is_none_held());
     if (err != CASCADE_OK)
         return err;
     return csc_sqlite_txn_end(conn, list(conn, after, limit, sink, context));

@@ -40,6 +40,7 @@ void
 csc_sqlite_call_begin(csc_sqlite_call *call, csc_sqlite_conn *conn,
                       csc_sqlite_statement id)
 {
+    csc_assert(conn->db != NULL);
     init(call, conn, csc_sqlite_statements[id].verb);
     call->err = csc_sqlite_conn_prepare(conn, id, &call->statement);
 }
@@ -48,6 +49,7 @@ void
 csc_sqlite_call_begin_with(csc_sqlite_call *call, csc_sqlite_conn *conn,
                            const char *verb, sqlite3_stmt *statement)
 {
+    csc_assert(statement != NULL);
     init(call, conn, verb);
     call->statement = statement;
 }
@@ -118,6 +120,7 @@ csc_sqlite_call_add_i64(csc_sqlite_call *call, int64_t number)
 static char *
 next_text(csc_sqlite_call *call)
 {
+    csc_assert(call->text_count >= 0);
     csc_assert(call->text_count < CSC_SQLITE_CALL_TEXTS);
     return call->texts[call->text_count++];
 }
@@ -155,6 +158,8 @@ csc_sqlite_call_add_time_us(csc_sqlite_call *call, int64_t time_us)
 static void
 add_column(csc_sqlite_call *call, const csc_column *column, const void *at)
 {
+    csc_assert(call->err != CASCADE_OK ||
+               call->at < sqlite3_bind_parameter_count(call->statement));
     switch (column->kind) {
     case CSC_COLUMN_UUID: {
         const cascade_uuid *id = at;
@@ -203,6 +208,7 @@ void
 csc_sqlite_call_add_row(csc_sqlite_call *call, const csc_table *table,
                         const void *row)
 {
+    csc_assert(table->count <= CSC_COLUMNS_MAX);
     for (size_t i = 0; i < table->count; i++) {
         const csc_column *column = &table->columns[i];
 
@@ -220,6 +226,7 @@ step(csc_sqlite_call *call)
 {
     int code = sqlite3_step(call->statement);
 
+    csc_assert(call->at == sqlite3_bind_parameter_count(call->statement));
     for (unsigned round = 0; code == SQLITE_PROTOCOL; round++) {
         if (!csc_sqlite_conn_pause(call->conn->deadline_ns, round))
             break;
@@ -250,6 +257,7 @@ csc_sqlite_call_text(sqlite3_stmt *statement, int at, const char **text)
 {
     bool null = sqlite3_column_type(statement, at) == SQLITE_NULL;
 
+    csc_assert(at >= 0 && at < sqlite3_column_count(statement));
     *text = (const char *)sqlite3_column_text(statement, at);
     return *text != NULL || null ? CASCADE_OK : csc_fail_memory();
 }
@@ -257,6 +265,7 @@ csc_sqlite_call_text(sqlite3_stmt *statement, int at, const char **text)
 void
 csc_sqlite_call_end(csc_sqlite_call *call)
 {
+    csc_assert(call->at >= 0);
     if (call->statement != NULL)
         (void)sqlite3_reset(call->statement); /* repeats the step's error */
 }
@@ -270,6 +279,7 @@ is_done(const csc_sqlite_call *call, int changes_before)
     const csc_sqlite_guest *guest = &call->conn->store->guest;
     sqlite3 *db = call->conn->db;
 
+    csc_assert(call->err != CASCADE_OK);
     return (call->code & 0xff) == SQLITE_INTERRUPT && guest->open &&
            guest->span == CSC_SQLITE_SPAN_STATEMENT &&
            sqlite3_changes(db) > 0 &&

@@ -7,6 +7,8 @@
 #include "store/sqlite/internal.h"
 
 #include "base/clock.h"
+#include "base/error.h"
+#include "base/lock.h"
 #include "base/uuid.h"
 #include "cascade/cascade.h"
 #include "cascade/store.h"
@@ -42,6 +44,7 @@ look(csc_sqlite_conn *conn, csc_store_straying *s)
     bool row = true;
     cascade_err err = CASCADE_OK;
 
+    csc_assert(csc_sqlite_txn_is_open(conn, false));
     csc_sqlite_call_begin(&call, conn, statements[s->kind]);
     if (csc_uuid_is_nil(s->cursor))
         csc_sqlite_call_add_text(&call, ""); /* nor is there an id below */
@@ -70,6 +73,7 @@ csc_sqlite_strays_list(void *self, cascade_stray kind, size_t limit,
     csc_store_straying s;
     cascade_err err = csc_sqlite_txn_begin_read(self, &conn);
 
+    csc_assert(csc_lock_is_none_held());
     if (err != CASCADE_OK)
         return err;
     csc_store_begin_strays(&s, kind, limit, cursor, sink, context);

@@ -60,6 +60,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/error.h"
+#include "base/lock.h"
 #include "base/log.h"
 #include "cascade/cascade.h"
 #include "cascade/store.h"
@@ -85,6 +87,7 @@ find_idle(csc_sqlite *store, bool writer)
 {
     csc_sqlite_conn *found = NULL;
 
+    csc_assert(csc_lock_is_held(&store->mutex));
     if (writer)
         return store->writer.busy ? NULL : &store->writer;
     for (size_t i = 0; i < CSC_SQLITE_READERS; i++) {
@@ -110,6 +113,7 @@ get_freed(csc_sqlite *store, bool writer)
 static csc_sqlite_conn *
 find_waited(csc_sqlite *store, bool writer)
 {
+    csc_assert(csc_lock_is_held(&store->mutex));
     if (!writer || !store->writer_handed)
         return find_idle(store, writer);
     store->writer_handed = false;
@@ -125,7 +129,8 @@ take(csc_sqlite *store, bool writer, int64_t deadline_ns)
     csc_sqlite_conn *conn;
     int error = 0;
 
-    (void)pthread_mutex_lock(&store->mutex);
+    csc_assert(csc_lock_is_none_held() && deadline_ns > 0);
+    csc_lock_take(&store->mutex);
     conn = find_idle(store, writer);
     store->writer_waiting += writer ? 1 : 0;
     while (conn == NULL && error != ETIMEDOUT) {
@@ -136,7 +141,7 @@ take(csc_sqlite *store, bool writer, int64_t deadline_ns)
     store->writer_waiting -= writer ? 1 : 0;
     if (conn != NULL)
         conn->busy = true;
-    (void)pthread_mutex_unlock(&store->mutex);
+    csc_lock_give(&store->mutex);
     return conn;
 }
 
@@ -148,6 +153,7 @@ rest_behind(csc_sqlite *store, csc_sqlite_native *it)
     int64_t now_ns = csc_sqlite_conn_now_ns();
     int64_t held_ns = it->began_ns == 0 ? 0 : now_ns - it->began_ns;
 
+    csc_assert(csc_lock_is_held(&store->mutex));
     store->writer_handed = store->writer_waiting > 0;
     it->began_ns = 0; /* one that could not begin holds nothing */
     store->rest_until_ns = 0;
@@ -162,9 +168,10 @@ rest(csc_sqlite *store)
 {
     int64_t until_ns;
 
-    (void)pthread_mutex_lock(&store->mutex);
+    csc_assert(csc_lock_is_none_held());
+    csc_lock_take(&store->mutex);
     until_ns = store->rest_until_ns;
-    (void)pthread_mutex_unlock(&store->mutex);
+    csc_lock_give(&store->mutex);
     for (unsigned round = 0; csc_sqlite_conn_pause(until_ns, round); round++) {
     }
 }
@@ -176,14 +183,15 @@ give_back(csc_sqlite_conn *conn)
     csc_sqlite *store = conn->store;
     csc_sqlite_conn *turn = conn->writer ? &store->writer : conn;
 
+    csc_assert(csc_lock_is_none_held() && !conn->locked);
     if (conn == &store->native.conn)
         csc_sqlite_native_give_back(&store->native);
-    (void)pthread_mutex_lock(&store->mutex);
+    csc_lock_take(&store->mutex);
     if (conn == &store->native.conn)
         rest_behind(store, &store->native);
     turn->busy = conn->writer && store->writer_handed;
     (void)pthread_cond_signal(get_freed(store, conn->writer));
-    (void)pthread_mutex_unlock(&store->mutex);
+    csc_lock_give(&store->mutex);
 }
 
 /* ---- Begin and end ------------------------------------------------------- */
@@ -200,6 +208,7 @@ run(csc_sqlite_conn *conn, csc_sqlite_statement id)
 static void
 roll_back(csc_sqlite_conn *conn)
 {
+    csc_assert(conn->store->guest.session == NULL);
     if (conn->db == NULL || sqlite3_get_autocommit(conn->db))
         return;
     conn->deadline_ns = INT64_MAX; /* this must not be interrupted */
@@ -223,6 +232,7 @@ begin_own(csc_sqlite *store, bool writer, csc_sqlite_conn *apart,
     csc_sqlite_conn *conn = take(store, writer, deadline_ns);
     cascade_err err;
 
+    csc_assert(csc_lock_is_none_held() && (apart == NULL || writer));
     if (conn == NULL)
         return cascade_store_fail(CASCADE_ERR_UNAVAILABLE,
                                   "SQLite: other calls of this process kept "
@@ -256,6 +266,7 @@ begin(csc_sqlite *store, bool writes, csc_sqlite_conn *apart,
 {
     cascade_err err = csc_sqlite_path_check_there(store, writes);
 
+    csc_assert(csc_lock_is_none_held());
     if (err != CASCADE_OK)
         return err;
     if (store->guest.session != NULL)
@@ -290,6 +301,20 @@ csc_sqlite_txn_begin_native(csc_sqlite *store, csc_sqlite_conn **conn)
     return begin(store, true, &store->native.conn, conn);
 }
 
+#ifdef CASCADE_ASSERTS
+/* On a lent connection a move may be part of a statement, which SQLite does not
+ * call a transaction: there the session tells. */
+bool
+csc_sqlite_txn_is_open(const csc_sqlite_conn *conn, bool writes)
+{
+    if (conn->db == NULL || (writes && !conn->writes))
+        return false;
+    return conn->store->guest.session != NULL
+               ? conn->store->guest.open
+               : sqlite3_get_autocommit(conn->db) == 0;
+}
+#endif
+
 /* Never fails the move that it follows. */
 static void
 checkpoint(csc_sqlite_conn *conn)
@@ -298,6 +323,7 @@ checkpoint(csc_sqlite_conn *conn)
     int64_t until_ns = csc_sqlite_conn_now_ns() + CHECKPOINT_WAIT_NS;
     int code = SQLITE_BUSY;
 
+    csc_assert(csc_lock_is_none_held() && conn->writer);
     if (csc_sqlite_lock_exclude(&store->lock, until_ns)) {
         code = sqlite3_wal_checkpoint_v2(conn->db, "main",
                                          SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
@@ -317,6 +343,7 @@ csc_sqlite_txn_tend_log(csc_sqlite_conn *conn)
 {
     csc_sqlite *store = conn->store;
 
+    csc_assert(csc_lock_is_none_held());
     if (conn->wal_pages < store->checkpoint_pages) /* it was begun anew */
         store->checkpoint_at_pages = store->checkpoint_pages;
     if (conn->wal_pages < store->copied_pages)
@@ -332,6 +359,7 @@ leave_own(csc_sqlite_conn *conn, cascade_err err)
 {
     csc_sqlite *store = conn->store;
 
+    csc_assert(csc_lock_is_none_held());
     if (err != CASCADE_OK)
         roll_back(conn);
     if (conn->locked)
@@ -346,6 +374,7 @@ leave_own(csc_sqlite_conn *conn, cascade_err err)
 cascade_err
 csc_sqlite_txn_leave(csc_sqlite_conn *conn, cascade_err err)
 {
+    csc_assert(csc_lock_is_none_held());
     if (err == CASCADE_OK && conn->writes)
         err = csc_sqlite_path_check_there(conn->store, true);
     if (conn->store->guest.session != NULL)

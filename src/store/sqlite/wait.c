@@ -33,6 +33,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/lock.h"
 #include "cascade/cascade.h"
 #include "cascade/store.h"
 #include "store/store.h"
@@ -64,12 +65,12 @@ take_watch(csc_sqlite *store)
 
     if (store->lock.fd < 0)
         return -1;
-    (void)pthread_mutex_lock(&store->mutex);
+    csc_lock_take(&store->mutex);
     for (size_t i = 0; i < CSC_SQLITE_WATCHES && fd < 0; i++) {
         fd = store->watches[i];
         store->watches[i] = -1;
     }
-    (void)pthread_mutex_unlock(&store->mutex);
+    csc_lock_give(&store->mutex);
     return fd >= 0 ? fd : open_watch(store);
 }
 
@@ -78,14 +79,14 @@ give_watch_back(csc_sqlite *store, int fd)
 {
     if (fd < 0)
         return;
-    (void)pthread_mutex_lock(&store->mutex);
+    csc_lock_take(&store->mutex);
     for (size_t i = 0; i < CSC_SQLITE_WATCHES && fd >= 0; i++) {
         if (store->watches[i] < 0) {
             store->watches[i] = fd;
             fd = -1;
         }
     }
-    (void)pthread_mutex_unlock(&store->mutex);
+    csc_lock_give(&store->mutex);
     if (fd >= 0)
         (void)close(fd);
 }
@@ -120,10 +121,10 @@ was_handle_woken(csc_sqlite *store, uint64_t token)
 {
     bool woken;
 
-    (void)pthread_mutex_lock(&store->mutex);
+    csc_lock_take(&store->mutex);
     woken = token != store->seen_wake;
     store->seen_wake = token;
-    (void)pthread_mutex_unlock(&store->mutex);
+    csc_lock_give(&store->mutex);
     return woken;
 }
 
