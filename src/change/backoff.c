@@ -74,6 +74,7 @@ csc_backoff_init(csc_attempts *attempts, const char *what,
 bool
 csc_backoff_left(const csc_attempts *attempts, int32_t failed)
 {
+    csc_assert(failed >= 0);
     return attempts->max < 0 || failed < attempts->max;
 }
 
@@ -84,6 +85,8 @@ csc_backoff_delay_ms(const csc_attempts *attempts, int32_t failed,
     int64_t delay = attempts->backoff_ms;
     int64_t spread = 0;
 
+    csc_assert(attempts->backoff_percent >= 100 &&
+               attempts->jitter_percent <= 100);
     if (attempts->backoff_percent == 100)
         failed = 1;
     for (int32_t i = 1; i < failed && delay < attempts->backoff_max_ms; i++) {

@@ -87,6 +87,7 @@ begin_put(const csc_gather *g, const char *key, csc_put **put)
 {
     cascade_err err = csc_check_text("context key", key);
 
+    csc_assert(g->effects->put_count <= CSC_POST_EFFECTS_MAX);
     if (err != CASCADE_OK)
         return err;
     if (g->effects->put_count >= CSC_POST_EFFECTS_MAX)
@@ -152,6 +153,7 @@ sort_after(const csc_gather *g, const cascade_spawn_options *options,
 {
     uint32_t before = g->effects->spawn_count;
 
+    csc_assert(spawn->after_count == 0);
     spawn->after =
         csc_arena_alloc(g->arena, options->after_count, sizeof(*spawn->after));
     if (spawn->after == NULL)
@@ -203,6 +205,7 @@ check_spawn(const csc_gather *g, const char *name,
 {
     cascade_err err = csc_check_name("node name", name);
 
+    csc_assert(g->effects->spawn_count <= CSC_POST_EFFECTS_MAX);
     if (err != CASCADE_OK)
         return err;
     if (g->effects->spawn_count >= CSC_POST_EFFECTS_MAX)
@@ -230,6 +233,7 @@ check_spawn(const csc_gather *g, const char *name,
 static cascade_err
 keep_join(const cascade_spawn_options *options, csc_spawn *spawn)
 {
+    csc_assert(spawn->first == 0);
     if (options->first > spawn->after_count)
         return csc_fail(CASCADE_ERR_INVALID,
                         "spawn: first is %u, but `after` names %zu spawns; "
@@ -320,6 +324,7 @@ csc_effects_instead(csc_arena *arena, csc_post *post, const csc_exec *exec,
 {
     csc_spawn *spawn = csc_arena_alloc(arena, 1, sizeof(*spawn));
 
+    csc_assert(post->kind == CSC_POST_FAIL);
     if (spawn == NULL)
         return csc_fail_memory();
     *spawn = (csc_spawn){.name = csc_arena_strdup(arena, node),
@@ -337,6 +342,7 @@ csc_effects_fail(csc_arena *arena, csc_post *post, const csc_exec *exec)
 {
     const csc_external *external = exec->external;
 
+    csc_assert(exec->external != NULL);
     post->continued = external->continued;
     return external->instead == NULL
                ? CASCADE_OK

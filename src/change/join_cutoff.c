@@ -6,6 +6,7 @@
 
 #include "base/data/arena.h"
 #include "base/data/tree.h"
+#include "base/error.h"
 #include "cascade/cascade.h"
 #include "cascade/node.h"
 #include "state/state.h"
@@ -61,6 +62,7 @@ is_decided(csc_late *late, const csc_exec *waiter, const csc_late_end *end)
     const csc_join *join = waiter->join;
     csc_late_tally *tally = NULL;
 
+    csc_assert(end->status != CASCADE_EXECUTION_RUNNING);
     if (waiter->status != CASCADE_EXECUTION_RUNNING)
         return true;
     if (join == NULL ||
@@ -89,6 +91,7 @@ note_ended(csc_late *late, const csc_exec *exec)
 {
     csc_late_tally *tally = NULL;
 
+    csc_assert(exec->status == CASCADE_EXECUTION_RUNNING);
     if (csc_join_verdict(exec) == CSC_VERDICT_PENDING)
         tally = tally_of(late, exec->function_id);
     if (tally != NULL)
@@ -113,5 +116,6 @@ csc_join_cutoff_find(csc_late *late, const csc_exec *exec,
         if (waiter == NULL || is_decided(late, waiter, end))
             ids[(*count)++] = id;
     }
+    csc_assert(*count <= exec->waiters.count);
     return ids;
 }

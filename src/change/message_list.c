@@ -48,6 +48,7 @@ count_first(csc_post *post, size_t max)
 {
     csc_message *at = post->messages;
 
+    csc_assert(post->messages != NULL && max > 0);
     post->message_count = 0;
     post->deletions = 0;
     for (; at != NULL && post->message_count < max; at = at->next) {
@@ -69,6 +70,7 @@ csc_message_list_cut(csc_post *post, size_t max, bool over)
     csc_message *deletions = waits ? take_out(post, CSC_MESSAGE_DELETE) : NULL;
     csc_message *others = post->messages;
 
+    csc_assert(post->kind == CSC_POST_RECEIVE && max > 0);
     if (waits && families == NULL && others == NULL && max == 1)
         max = 2;
     post->messages = families;
@@ -82,6 +84,7 @@ csc_message_list_cut(csc_post *post, size_t max, bool over)
 void
 csc_message_list_delete_only(csc_post *post)
 {
+    csc_assert(post->kind == CSC_POST_RECEIVE && post->deletions > 0);
     post->messages = take_out(post, CSC_MESSAGE_DELETE);
     csc_assert(post->messages != NULL);
     post->cut = true;
@@ -94,6 +97,7 @@ csc_message_list_delete_later(csc_post *post)
 {
     csc_message *deletions = take_out(post, CSC_MESSAGE_DELETE);
 
+    csc_assert(post->kind == CSC_POST_RECEIVE);
     if (post->messages == NULL)
         post->messages = deletions;
     post->cut = true;

@@ -8,6 +8,7 @@
 
 #include "base/data/arena.h"
 #include "base/data/tree.h"
+#include "base/error.h"
 #include "base/mem.h"
 
 csc_post *
@@ -51,6 +52,7 @@ csc_op_bytes(const csc_post *post)
 void
 csc_op_charge(csc_post *post, atomic_size_t *backlog)
 {
+    csc_assert(post->backlog == NULL);
     post->charged = csc_op_bytes(post);
     for (const csc_message *m = post->messages; m != NULL; m = m->next)
         post->charged += strlen(m->payload);
@@ -148,6 +150,8 @@ csc_op_nth_put(const csc_effects *effects, const char *key, size_t nth)
 void
 csc_op_add_put(csc_effects *effects, csc_put *put)
 {
+    csc_assert((effects->first_put == NULL) == (effects->put_count == 0));
+    csc_assert(put->next == NULL);
     if (effects->last_put != NULL)
         effects->last_put->next = put;
     else
@@ -160,6 +164,8 @@ csc_op_add_put(csc_effects *effects, csc_put *put)
 void
 csc_op_add_spawn(csc_effects *effects, csc_spawn *spawn)
 {
+    csc_assert((effects->first_spawn == NULL) == (effects->spawn_count == 0));
+    csc_assert(spawn->next == NULL);
     spawn->nth =
         (uint32_t)count_named(&effects->spawns, spawn->name, side_of_spawn);
     if (effects->last_spawn != NULL)

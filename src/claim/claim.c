@@ -20,6 +20,7 @@
 #include "claim/claim.h"
 
 #include "base/clock.h"
+#include "base/error.h"
 #include "base/lock.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -59,7 +60,8 @@ take_places(cascade_engine *engine)
     size_t room = 0;
     cascade_err err = CASCADE_OK;
 
-    pthread_mutex_lock(&engine->mutex);
+    csc_assert(csc_lock_is_none_held());
+    csc_lock_take(&engine->mutex);
     if (engine->incarnation.attached && !csc_room_waits(engine))
         room = csc_room_for_claims(engine);
     if (room > CSC_CLAIM_MAX)
@@ -68,7 +70,7 @@ take_places(cascade_engine *engine)
     if (err != CASCADE_OK)
         room = 0;
     engine->room.claiming += room;
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
     if (err != CASCADE_OK)
         csc_clock_hold(engine);
     return room;
@@ -77,9 +79,10 @@ take_places(cascade_engine *engine)
 static void
 give_places(cascade_engine *engine, size_t places)
 {
-    pthread_mutex_lock(&engine->mutex);
+    csc_lock_take(&engine->mutex);
+    csc_assert(engine->room.claiming >= places);
     engine->room.claiming -= places;
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
 }
 
 /* What the store says is still to come may be due by the time as this process
@@ -87,7 +90,7 @@ give_places(cascade_engine *engine, size_t places)
 static void
 note_next_wake(cascade_engine *engine, int64_t wake_at_ms, uint64_t frees)
 {
-    pthread_mutex_lock(&engine->mutex);
+    csc_lock_take(&engine->mutex);
     if (engine->mailbox.frees != frees &&
         engine->mailbox.next_wake_ms != CASCADE_TIME_NONE &&
         (wake_at_ms == CASCADE_TIME_NONE ||
@@ -95,7 +98,7 @@ note_next_wake(cascade_engine *engine, int64_t wake_at_ms, uint64_t frees)
         wake_at_ms =
             engine->mailbox.next_wake_ms; /* parked while the store looked */
     engine->mailbox.next_wake_ms = wake_at_ms;
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
     if (wake_at_ms != CASCADE_TIME_NONE &&
         wake_at_ms <= csc_clock_now_ms(engine))
         (void)csc_clock_sync(engine);
@@ -108,11 +111,11 @@ note_unclaimed(cascade_engine *engine, cascade_err err)
 {
     csc_log_add(&engine->store->log, CASCADE_LOG_WARNING, "claiming failed: %s",
                 cascade_errmsg());
-    pthread_mutex_lock(&engine->mutex);
+    csc_lock_take(&engine->mutex);
     if (err == CASCADE_ERR_FENCED || err == CASCADE_ERR_LOST ||
         err == CASCADE_ERR_UNAVAILABLE)
         csc_drop_lose(engine, err);
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
     csc_clock_hold(engine);
 }
 
@@ -120,20 +123,20 @@ note_unclaimed(cascade_engine *engine, cascade_err err)
 static void
 note_claimed(cascade_engine *engine, const cascade_claim_result *result)
 {
-    pthread_mutex_lock(&engine->mutex);
+    csc_lock_take(&engine->mutex);
     engine->mailbox.receive_due =
         engine->mailbox.receive_due || result->messages;
     csc_pause_note_queues(engine, result->paused);
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
 }
 
 /* Whether there is a suspect nobody knows: it is asked for again. */
 static void
 note_unasked(cascade_engine *engine)
 {
-    pthread_mutex_lock(&engine->mutex);
+    csc_lock_take(&engine->mutex);
     engine->claims->suspects_due = true;
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
 }
 
 static size_t
@@ -156,11 +159,12 @@ claim_some(cascade_engine *engine, size_t limit, bool suspects,
     cascade_err err = CASCADE_OK;
     uint64_t frees = 0;
 
-    pthread_mutex_lock(&engine->mutex);
+    csc_assert(csc_lock_is_none_held() && limit > 0 && limit <= CSC_CLAIM_MAX);
+    csc_lock_take(&engine->mutex);
     frees = engine->mailbox.frees;
     for (uint32_t i = 0; i < csc_lane_queue_lane_count(engine); i++)
         claim.batches += engine->lanes[i].number;
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
     err = csc_move_claim(engine->store, &claim, claimed, &result);
     if (err != CASCADE_OK) {
         note_unclaimed(engine, err);
@@ -173,6 +177,7 @@ claim_some(cascade_engine *engine, size_t limit, bool suspects,
     note_claimed(engine, &result);
     for (size_t i = 0; i < result.count; i++)
         wanted[i] = (csc_reload){.claimed = claimed[i], .fail_id = -1};
+    csc_assert(result.count <= limit);
     return result.count;
 }
 
@@ -184,6 +189,7 @@ claim_batch(cascade_engine *engine, batch *b)
     if (b->places > 0)
         b->count = claim_some(engine, b->places, false,
                               csc_suspect_from(engine), b->wanted);
+    csc_assert(b->places <= CSC_CLAIM_MAX && b->count <= b->places);
 }
 
 /* What is claimed to be ended is not loaded. The rest waits, if it `may_wait`,
@@ -194,6 +200,7 @@ load_claimed(cascade_engine *engine, csc_reload *wanted, size_t count,
 {
     size_t left = csc_end_unloaded_claimed(engine, wanted, count);
 
+    csc_assert(count <= CSC_CLAIM_MAX);
     if (left == 0 || (may_wait && csc_hydrate_put_off(engine, wanted, left)))
         return;
     csc_hydrate_load(engine, wanted, left);
@@ -202,6 +209,7 @@ load_claimed(cascade_engine *engine, csc_reload *wanted, size_t count,
 static void
 load_batch(cascade_engine *engine, batch *b)
 {
+    csc_assert(b->count <= b->places);
     load_claimed(engine, b->wanted, b->count, true);
     give_places(engine, b->places);
 }
@@ -221,7 +229,7 @@ helper_main(void *context)
     burst *u = context;
     batch mine;
 
-    pthread_mutex_lock(&u->mutex);
+    csc_lock_take(&u->mutex);
     for (;;) {
         while (u->next.count == 0 && !u->over)
             pthread_cond_wait(&u->cond, &u->mutex);
@@ -229,11 +237,11 @@ helper_main(void *context)
             break;
         mine = u->next;
         u->next.count = 0;
-        pthread_mutex_unlock(&u->mutex);
+        csc_lock_give(&u->mutex);
         load_batch(u->engine, &mine);
-        pthread_mutex_lock(&u->mutex);
+        csc_lock_take(&u->mutex);
     }
-    pthread_mutex_unlock(&u->mutex);
+    csc_lock_give(&u->mutex);
     return NULL;
 }
 
@@ -243,13 +251,14 @@ hand_over(burst *u, const batch *b)
 {
     bool free = false;
 
-    pthread_mutex_lock(&u->mutex);
+    csc_assert(b->count > 0);
+    csc_lock_take(&u->mutex);
     free = u->next.count == 0;
     if (free) {
         u->next = *b;
         pthread_cond_signal(&u->cond);
     }
-    pthread_mutex_unlock(&u->mutex);
+    csc_lock_give(&u->mutex);
     return free;
 }
 
@@ -260,6 +269,7 @@ go_on(burst *u, batch *b)
     cascade_engine *engine = u->engine;
     int64_t until_ns = csc_clock_now_ns(engine) + BURST_MS * CSC_MS_NS;
 
+    csc_assert(b->count == CSC_CLAIM_MAX);
     while (b->count == CSC_CLAIM_MAX && csc_clock_now_ns(engine) < until_ns) {
         if (!hand_over(u, b))
             load_batch(engine, b);
@@ -271,10 +281,10 @@ go_on(burst *u, batch *b)
 static void
 end_helper(burst *u)
 {
-    pthread_mutex_lock(&u->mutex);
+    csc_lock_take(&u->mutex);
     u->over = true;
     pthread_cond_signal(&u->cond);
-    pthread_mutex_unlock(&u->mutex);
+    csc_lock_give(&u->mutex);
     (void)pthread_join(u->thread, NULL);
 }
 
@@ -310,6 +320,7 @@ run_burst(cascade_engine *engine, batch *b)
 {
     burst *u = create_burst(engine);
 
+    csc_assert(b->count == CSC_CLAIM_MAX);
     if (u == NULL) {
         load_batch(engine, b);
         return;
@@ -332,6 +343,7 @@ claim_suspect(cascade_engine *engine)
     size_t places = take_places(engine);
     size_t found = 0;
 
+    csc_assert(csc_lock_is_none_held());
     if (places == 0) {
         note_unasked(engine);
         return false;
@@ -339,9 +351,9 @@ claim_suspect(cascade_engine *engine)
     found = claim_some(engine, 1, true, csc_suspect_from(engine), &wanted);
     load_claimed(engine, &wanted, found, false);
     give_places(engine, places);
-    pthread_mutex_lock(&engine->mutex);
+    csc_lock_take(&engine->mutex);
     engine->claims->suspect_more = found > 0;
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
     return found > 0;
 }
 
@@ -352,6 +364,7 @@ csc_claim_ask(cascade_engine *engine)
     csc_reload wanted;
     size_t found = claim_some(engine, 1, true, INT32_MAX, &wanted);
 
+    csc_assert(csc_lock_is_none_held());
     load_claimed(engine, &wanted, found, false);
 }
 
@@ -364,6 +377,7 @@ csc_claim_round(cascade_engine *engine, bool suspects)
     bool found = suspects && claim_suspect(engine);
     batch b = {.count = 0};
 
+    csc_assert(csc_lock_is_none_held());
     if (!found)
         claim_batch(engine, &b);
     if (b.count == CSC_CLAIM_MAX &&
@@ -371,9 +385,9 @@ csc_claim_round(cascade_engine *engine, bool suspects)
         run_burst(engine, &b);
     else
         load_batch(engine, &b);
-    pthread_mutex_lock(&engine->mutex);
+    csc_lock_take(&engine->mutex);
     engine->mailbox.claim_more = found || b.count == b.places;
     if (found || b.count > 0)
         engine->claims->hydrate_ns += csc_clock_now_ns(engine) - begun_ns;
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
 }

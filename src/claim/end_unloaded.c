@@ -69,6 +69,7 @@
 #include "base/data/arena.h"
 #include "base/data/map.h"
 #include "base/error.h"
+#include "base/lock.h"
 #include "base/uuid.h"
 #include "cascade/cascade.h"
 #include "cascade/rows.h"
@@ -126,6 +127,7 @@ is_half_reset(const csc_post *post)
 {
     const csc_message *message = post->messages;
 
+    csc_assert(post->kind == CSC_POST_RECEIVE);
     while (message != NULL && !(message->repeated && csc_reset_is(message)))
         message = message->next;
     return message != NULL;
@@ -138,6 +140,7 @@ ends_first(const csc_post *post)
 {
     const csc_message *message = post->messages;
 
+    csc_assert(post->kind == CSC_POST_RECEIVE);
     while (message != NULL && message->repeated)
         message = message->next;
     return message != NULL && asks_for_end(message->kind) &&
@@ -149,6 +152,7 @@ ends_first(const csc_post *post)
 static bool
 is_of_itself(const csc_state *state, const csc_message *message)
 {
+    csc_assert(state->recorded == CASCADE_COMPLETED);
     if (strcmp(message->kind, CSC_MESSAGE_DELETE) == 0)
         return csc_next_run_is_unchanged(state, message);
     return strcmp(message->kind, CSC_MESSAGE_CHILD) == 0 ||
@@ -161,6 +165,7 @@ are_of_itself(const csc_state *state, const csc_post *post)
 {
     const csc_message *message = post->messages;
 
+    csc_assert(state->recorded == CASCADE_COMPLETED);
     while (message != NULL && is_of_itself(state, message))
         message = message->next;
     return message == NULL;
@@ -172,6 +177,7 @@ asks_for_all(const csc_post *post)
 {
     const csc_message *message = post->messages;
 
+    csc_assert(post->kind == CSC_POST_RECEIVE);
     while (message != NULL && !csc_reset_is(message))
         message = message->next;
     return message != NULL;
@@ -183,6 +189,7 @@ is_dismissed(const dismissal *d, size_t i)
     const csc_run *run = d->runs[i];
     const csc_post *post = csc_map_get(&d->inbox.posts, &run->state.id);
 
+    csc_assert(i < d->count && d->runs[i]->extent != CSC_EXTENT_WHOLE);
     if (run->extent == CSC_EXTENT_UNREAD)
         return run->state.user_id != NULL &&
                run->state.fn_id < CSC_FUNCTION_ID_MAX;
@@ -247,6 +254,7 @@ keep_message(void *context, const cascade_message_row *row, bool repeated)
 static cascade_err
 prepare(dismissal *d, const csc_reload *wanted, size_t count)
 {
+    csc_assert(count <= CSC_CLAIM_MAX && d->count == 0);
     for (size_t i = 0; i < count; i++) {
         csc_run *run = NULL;
 
@@ -278,6 +286,7 @@ load(dismissal *d, bool running_only, unsigned parts)
                               .on_message = keep_message,
                               .on_seal = take_seal};
 
+    csc_assert(d->count <= CSC_CLAIM_MAX);
     for (size_t i = 0; i < d->count; i++) {
         const csc_state *state = &d->runs[i]->state;
 
@@ -310,6 +319,7 @@ may_go_first(const dismissal *d, size_t i)
     const csc_state *state = &d->runs[i]->state;
     csc_post *post = csc_map_get(&d->inbox.posts, &state->id);
 
+    csc_assert(i < d->count);
     if (csc_map_get(&d->places, &state->id) == NULL || post == NULL ||
         d->runs[i]->extent == CSC_EXTENT_UNREAD)
         return false;
@@ -327,6 +337,7 @@ read_ends(dismissal *d)
     const cascade_load_sink sink = {
         .context = d, .on_cascade = apply_cascade, .on_message = keep_end};
 
+    csc_assert(d->ends.first == NULL);
     for (size_t i = 0; i < d->count; i++)
         if (may_go_first(d, i))
             ids[count++] = d->runs[i]->state.id;
@@ -355,6 +366,7 @@ look_for_children(dismissal *d, const csc_run *run, bool *any)
                                .from = 1,
                                .limit = 1};
 
+    csc_assert(run->extent == CSC_EXTENT_PARTIAL);
     if (run->state.recorded != CASCADE_ERROR)
         return CASCADE_OK;
     return csc_move_scan(d->engine->store, &scan, &sink);
@@ -371,11 +383,13 @@ bring_forward(dismissal *d, size_t i)
     bool children = false;
     cascade_err err = CASCADE_OK;
 
+    csc_assert(i < d->count);
     if (!may_go_first(d, i) || post->deletions + later == 0)
         return CASCADE_OK;
     err = look_for_children(d, run, &children);
     if (err != CASCADE_OK)
         return err;
+    csc_assert(!run->deletes);
     run->deletes = children;
     if (ends != NULL && (children ? later < ends->message_count : later > 0)) {
         post = ends;
@@ -404,6 +418,7 @@ bring_all_forward(dismissal *d)
 static bool
 has_full_family(const csc_run *run)
 {
+    csc_assert(run->extent != CSC_EXTENT_WHOLE);
     return run->state.recorded == CASCADE_RUNNING &&
            run->state.children >= CASCADE_LOAD_FAMILY_MAX;
 }
@@ -414,6 +429,7 @@ note_rest(csc_run *run)
 {
     const csc_state *state = &run->state;
 
+    csc_assert(run->family_to == 0 && run->extent != CSC_EXTENT_WHOLE);
     if (state->exec_count > 0)
         run->family_to = state->execs[state->exec_count - 1].function_id + 1;
 }
@@ -426,6 +442,7 @@ rest_from(const dismissal *d, const csc_run *run)
     const csc_message *message = post != NULL ? post->messages : NULL;
     int32_t from = 0;
 
+    csc_assert(run->extent != CSC_EXTENT_WHOLE);
     for (; message != NULL; message = message->next) {
         int32_t told = csc_family_end_from(message);
 
@@ -479,6 +496,7 @@ find_sequels(dismissal *d)
 {
     cascade_err err = CASCADE_OK;
 
+    csc_assert(d->count <= CSC_CLAIM_MAX);
     for (size_t i = 0; i < d->count && err == CASCADE_OK; i++) {
         csc_state *state = &d->runs[i]->state;
         const csc_post *post = csc_map_get(&d->inbox.posts, &state->id);
@@ -508,6 +526,8 @@ condemn(dismissal *d, const csc_run *run)
     csc_arena arena;
     cascade_err err = CASCADE_OK;
 
+    csc_assert(run->extent == CSC_EXTENT_UNREAD &&
+               run->state.recorded == CASCADE_RUNNING);
     if (told != NULL)
         csc_op_free(told);
     csc_arena_init(&arena);
@@ -548,6 +568,7 @@ read_all(dismissal *d)
 {
     cascade_err err = load(d, false, CASCADE_LOAD_MESSAGES);
 
+    csc_assert(csc_lock_is_none_held() && d->count > 0);
     if (err == CASCADE_OK)
         err = find_sequels(d);
     if (err != CASCADE_OK)
@@ -568,6 +589,7 @@ make_ready(csc_run *run)
 {
     csc_state *state = &run->state;
 
+    csc_assert(run->extent != CSC_EXTENT_WHOLE && csc_run_is_held(run));
     csc_state_settle(state);
     if (state->recorded == CASCADE_RUNNING)
         state->running++;
@@ -583,6 +605,8 @@ give_up(dismissal *d, csc_run *run)
     cascade_err err =
         csc_op_queue_add_free(engine, run, csc_clock_now_ms(engine), NULL);
 
+    csc_assert(csc_lock_is_held(&d->engine->mutex) &&
+               run->extent == CSC_EXTENT_UNREAD);
     if (err != CASCADE_OK)
         csc_drop_load_anew(engine, run, err);
 }
@@ -597,6 +621,7 @@ hand_over_locked(dismissal *d, const csc_reload *wanted)
     char text[CASCADE_UUID_TEXT_SIZE];
     cascade_err err = CASCADE_OK;
 
+    csc_assert(csc_lock_is_held(&d->engine->mutex));
     if (run == NULL)
         return false;
     err = csc_sealing_check(run);
@@ -626,13 +651,15 @@ hand_over_all(dismissal *d, csc_reload *wanted, size_t count)
 {
     size_t left = 0;
 
-    pthread_mutex_lock(&d->engine->mutex);
+    csc_assert(csc_lock_is_none_held());
+    csc_lock_take(&d->engine->mutex);
     for (size_t i = 0; i < count; i++)
         if (d->engine->incarnation.attached
                 ? !hand_over_locked(d, &wanted[i])
                 : !csc_suspect_is_deadly(d->engine, wanted[i].claimed.trials))
             wanted[left++] = wanted[i];
-    pthread_mutex_unlock(&d->engine->mutex);
+    csc_lock_give(&d->engine->mutex);
+    csc_assert(left <= count);
     return left;
 }
 
@@ -643,13 +670,14 @@ put_off_deadly(cascade_engine *engine, csc_reload *wanted, size_t count,
 {
     size_t left = 0;
 
-    pthread_mutex_lock(&engine->mutex);
+    csc_assert(csc_lock_is_none_held() && err != CASCADE_OK);
+    csc_lock_take(&engine->mutex);
     for (size_t i = 0; i < count; i++)
         if (!csc_suspect_is_deadly(engine, wanted[i].claimed.trials))
             wanted[left++] = wanted[i];
         else if (engine->incarnation.attached)
             csc_hydrate_later_locked(engine, &wanted[i], err);
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
     return left;
 }
 
@@ -664,6 +692,7 @@ csc_end_unloaded_claimed(cascade_engine *engine, csc_reload *wanted,
     size_t left = count;
     cascade_err err = prepare(&d, wanted, count);
 
+    csc_assert(csc_lock_is_none_held() && count <= CSC_CLAIM_MAX);
     if (err == CASCADE_OK && d.count > 0)
         err = read_all(&d);
     if (err == CASCADE_OK && d.count > 0)
@@ -673,10 +702,10 @@ csc_end_unloaded_claimed(cascade_engine *engine, csc_reload *wanted,
     csc_receive_fini(&d.inbox);
     csc_receive_fini(&d.ends);
     csc_map_fini(&d.places);
-    pthread_mutex_lock(&engine->mutex);
+    csc_lock_take(&engine->mutex);
     for (size_t i = 0; i < d.count; i++)
         csc_run_unref(d.runs[i]);
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
     return left;
 }
 
@@ -686,6 +715,7 @@ size_t
 csc_end_unloaded_deadly(cascade_engine *engine, csc_reload *wanted,
                         size_t count)
 {
+    csc_assert(csc_lock_is_none_held());
     for (size_t i = 0; i < count; i++)
         if (csc_suspect_is_deadly(engine, wanted[i].claimed.trials))
             return csc_end_unloaded_claimed(engine, wanted, count);

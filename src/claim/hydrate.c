@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/data/map.h"
 #include "base/error.h"
+#include "base/lock.h"
 #include "base/log.h"
 #include "base/uuid.h"
 #include "cascade/cascade.h"
@@ -80,6 +81,7 @@ loading_run(loading *l, const cascade_uuid *id, cascade_err **err)
 {
     cascade_err *place = csc_map_get(&l->places, id);
 
+    csc_assert(place == NULL || (size_t)(place - l->errs) < l->count);
     if (place == NULL || *place != CASCADE_OK)
         return NULL;
     *err = place;
@@ -92,6 +94,7 @@ bytes_max(const loading *l)
 {
     size_t held_max = l->engine->options.held_bytes_max;
 
+    csc_assert(l->engine->options.held_bytes_max > 0);
     return held_max / 4 < LOAD_BYTES_MAX ? held_max / 4 : LOAD_BYTES_MAX;
 }
 
@@ -99,6 +102,7 @@ bytes_max(const loading *l)
 static cascade_err
 count_row(loading *l, const cascade_uuid *id, size_t bytes)
 {
+    csc_assert(bytes > 0);
     if (!csc_uuid_equal(&l->last, id)) {
         l->last = *id;
         l->last_bytes = 0;
@@ -109,6 +113,7 @@ count_row(loading *l, const cascade_uuid *id, size_t bytes)
     l->over = l->bytes > bytes_max(l) || l->executions > LOAD_EXECUTIONS_MAX;
     if (!l->over)
         return CASCADE_OK;
+    csc_assert(l->bytes >= l->last_bytes);
     return csc_fail(CASCADE_ERR_TOO_LARGE,
                     "loading: it is too much to be read in one go");
 }
@@ -175,6 +180,7 @@ load_message(void *context, const cascade_message_row *row, bool repeated)
 cascade_err
 csc_hydrate_plan(csc_run *run, const csc_reload *reload)
 {
+    csc_assert(run->life == CSC_RUN_LOADING && run->plan == NULL);
     if (!reload->plans)
         return CASCADE_OK;
     run->plan = csc_reset_plan_create(reload->from);
@@ -190,6 +196,7 @@ csc_hydrate_plan(csc_run *run, const csc_reload *reload)
 static cascade_err
 prepare(loading *l)
 {
+    csc_assert(l->count <= CSC_CLAIM_MAX);
     for (size_t i = 0; i < l->count; i++) {
         l->runs[i] =
             csc_run_create(l->engine, &l->wanted[i].claimed.cascade_id);
@@ -212,6 +219,7 @@ find_again(loading *l, cascade_uuid *ids)
 {
     size_t count = 0;
 
+    csc_assert(csc_lock_is_none_held() && l->count <= CSC_CLAIM_MAX);
     for (size_t i = 0; i < l->count; i++) {
         bool again = false;
 
@@ -241,6 +249,7 @@ load_all(loading *l)
                               .on_message = load_message,
                               .on_seal = load_seal};
 
+    csc_assert(csc_lock_is_none_held() && l->count <= CSC_CLAIM_MAX);
     for (size_t i = 0; i < l->count; i++)
         ids[i] = l->wanted[i].claimed.cascade_id;
     err = csc_move_load(l->engine->store, ids, count,
@@ -268,6 +277,7 @@ fail_refused(cascade_engine *engine, csc_run *run, const csc_reload *reload)
                    exec->status != CASCADE_EXECUTION_RUNNING;
     cascade_err err = CASCADE_OK;
 
+    csc_assert(csc_lock_is_held(&engine->mutex) && reload->fail_id >= 0);
     post =
         csc_op_create(give_up ? CSC_POST_FREE : CSC_POST_FAIL, reload->fail_id);
     if (post == NULL)
@@ -305,6 +315,8 @@ reload_later(cascade_engine *engine, const csc_reload *reload, int64_t ms)
 {
     csc_reload later = *reload;
 
+    csc_assert(csc_lock_is_held(&engine->mutex) &&
+               engine->incarnation.attached);
     later.large = false; /* it keeps nobody from the place meanwhile */
     later.at_ns = csc_clock_now_ns(engine) + ms * CSC_MS_NS;
     csc_reload_add(engine, &later);
@@ -317,6 +329,8 @@ drop_hopeless(cascade_engine *engine, const csc_run *run, csc_post *messages)
 {
     char id[CASCADE_UUID_TEXT_SIZE];
 
+    csc_assert(csc_lock_is_held(&engine->mutex) &&
+               messages->message_count == 1);
     messages->messages->repeated = true;
     csc_log_queue_add(
         engine, CASCADE_LOG_ERROR,
@@ -330,6 +344,7 @@ static void
 hand_messages_locked(cascade_engine *engine, csc_run *run,
                      const csc_reload *reload, csc_post *messages)
 {
+    csc_assert(csc_lock_is_held(&engine->mutex) && csc_run_is_held(run));
     if (run->plan != NULL && csc_reset_plan_goes_on(run->plan)) {
         csc_receive_go_on_locked(engine, run, messages);
         return;
@@ -354,6 +369,7 @@ drop_former_locked(cascade_engine *engine, const cascade_uuid *id)
 {
     csc_run *former = csc_map_get(&engine->runs, id);
 
+    csc_assert(csc_lock_is_held(&engine->mutex));
     if (former != NULL)
         csc_drop_run(engine, former, CASCADE_ERR_FENCED);
 }
@@ -361,6 +377,8 @@ drop_former_locked(cascade_engine *engine, const cascade_uuid *id)
 cascade_err
 csc_hydrate_hold_locked(cascade_engine *engine, csc_run *run)
 {
+    csc_assert(csc_lock_is_held(&engine->mutex) &&
+               run->life == CSC_RUN_LOADING);
     drop_former_locked(engine, &run->state.id);
     return csc_run_add(engine, run);
 }
@@ -370,6 +388,7 @@ csc_hydrate_complete(csc_run *run)
 {
     cascade_err err = csc_sealing_check(run);
 
+    csc_assert(csc_lock_is_none_held() && run->life == CSC_RUN_LOADING);
     if (err != CASCADE_OK || run->state.user_id == NULL)
         return err; /* or it was not there */
     csc_state_settle(&run->state);
@@ -382,6 +401,7 @@ csc_hydrate_complete(csc_run *run)
 static void
 note_refusal(csc_run *run, const csc_reload *reload)
 {
+    csc_assert(run->life == CSC_RUN_LOADING);
     if (run->plan == NULL || run->plan->refusal != CSC_REFUSAL_NONE ||
         run->plan->at.in_force)
         return;
@@ -398,6 +418,8 @@ csc_hydrate_take_in_locked(cascade_engine *engine, csc_run *run,
 {
     char id[CASCADE_UUID_TEXT_SIZE];
 
+    csc_assert(csc_lock_is_held(&engine->mutex) &&
+               run->life == CSC_RUN_LOADING);
     cascade_uuid_format(&run->state.id, id);
     if (run->state.user_id == NULL && err == CASCADE_OK) {
         csc_log_queue_add(engine, CASCADE_LOG_WARNING,
@@ -435,6 +457,7 @@ csc_hydrate_take_in_locked(cascade_engine *engine, csc_run *run,
     engine->stats.hydrations++;
     if (csc_run_is_gone(run))
         return; /* it is to be loaded for a retry or a rerun */
+    csc_assert(csc_run_is_held(run));
     if (csc_suspect_is_one(engine, &reload->claimed))
         engine->reloads.suspect = run;
     csc_advance_run(engine, run);
@@ -445,10 +468,11 @@ take_all(loading *l, cascade_err err)
 {
     cascade_engine *engine = l->engine;
 
+    csc_assert(csc_lock_is_none_held());
     for (size_t i = 0; i < l->count && err == CASCADE_OK; i++)
         if (l->errs[i] == CASCADE_OK)
             l->errs[i] = csc_hydrate_complete(l->runs[i]);
-    pthread_mutex_lock(&engine->mutex);
+    csc_lock_take(&engine->mutex);
     for (size_t i = 0; i < l->count; i++) {
         if (l->runs[i] == NULL)
             continue;
@@ -458,7 +482,7 @@ take_all(loading *l, cascade_err err)
                 csc_receive_take(&l->inbox, &l->runs[i]->state.id), l->errs[i]);
         csc_run_unref(l->runs[i]);
     }
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
 }
 
 /* ---- Together and apart -------------------------------------------------- */
@@ -470,6 +494,8 @@ company_max(const csc_reload *reload)
     size_t max =
         reload->apart < CSC_APART_ALONE ? CSC_CLAIM_MAX >> reload->apart : 1;
 
+    csc_assert(reload->apart <= APART_MAX);
+    csc_assert(max <= CSC_CLAIM_MAX);
     return max > 0 ? max : 1;
 }
 
@@ -477,6 +503,7 @@ company_max(const csc_reload *reload)
 static void
 set_apart(csc_reload *reload, size_t together)
 {
+    csc_assert(together > 0 && together <= CSC_CLAIM_MAX);
     if (together == 1 && reload->apart < CSC_APART_ALONE)
         reload->apart = CSC_APART_ALONE;
     else if (together == 1 && reload->apart < APART_MAX)
@@ -491,6 +518,7 @@ apart_ms(const csc_reload *reload)
 {
     int64_t ms = RETRY_MS;
 
+    csc_assert(reload->apart <= APART_MAX);
     for (int i = CSC_APART_ALONE; i < reload->apart && ms < ALONE_MAX_MS; i++)
         ms *= 2;
     return ms < ALONE_MAX_MS ? ms : ALONE_MAX_MS;
@@ -502,25 +530,27 @@ csc_hydrate_put_off(cascade_engine *engine, const csc_reload *wanted,
 {
     bool waits = false;
 
-    pthread_mutex_lock(&engine->mutex);
+    csc_assert(csc_lock_is_none_held() && count <= CSC_CLAIM_MAX);
+    csc_lock_take(&engine->mutex);
     waits = csc_room_waits(engine) || csc_room_is_full(engine);
     for (size_t i = 0; i < count && waits && engine->incarnation.attached; i++)
         reload_later(engine, &wanted[i], 0);
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
     return waits;
 }
 
 static void
 hydrate_apart(cascade_engine *engine, const csc_reload *wanted, size_t together)
 {
-    pthread_mutex_lock(&engine->mutex);
+    csc_assert(csc_lock_is_none_held());
+    csc_lock_take(&engine->mutex);
     for (size_t i = 0; i < together && engine->incarnation.attached; i++) {
         csc_reload reload = wanted[i];
 
         set_apart(&reload, together);
         reload_later(engine, &reload, apart_ms(&reload));
     }
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
 }
 
 /* Whether it alone is the reason why that was too much. */
@@ -529,6 +559,7 @@ is_large(const loading *l, size_t i)
 {
     const csc_state *state = &l->runs[i]->state;
 
+    csc_assert(i < l->count);
     return l->count == 1 || state->fn_id >= LARGE_EXECUTIONS ||
            (csc_uuid_equal(&l->last, &state->id) &&
             l->last_bytes > bytes_max(l) / 2);
@@ -542,9 +573,10 @@ divide(loading *l)
     cascade_engine *engine = l->engine;
     bool found = false;
 
+    csc_assert(csc_lock_is_none_held() && l->over);
     for (size_t i = 0; i < l->count; i++)
         found = found || is_large(l, i);
-    pthread_mutex_lock(&engine->mutex);
+    csc_lock_take(&engine->mutex);
     for (size_t i = 0; i < l->count && engine->incarnation.attached; i++) {
         csc_reload reload = l->wanted[i];
 
@@ -554,7 +586,7 @@ divide(loading *l)
             set_apart(&reload, 1);
         reload_later(engine, &reload, 0);
     }
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
 }
 
 void
@@ -563,6 +595,7 @@ csc_hydrate_later_locked(cascade_engine *engine, const csc_reload *reload,
 {
     csc_reload later = *reload;
 
+    csc_assert(csc_lock_is_held(&engine->mutex) && err != CASCADE_OK);
     if (err != CASCADE_ERR_UNAVAILABLE) {
         reload_later(engine, reload, later_ms(err));
         return;
@@ -587,6 +620,7 @@ hydrate_all(cascade_engine *engine, const csc_reload *wanted, size_t count)
                  .inbox = {.engine = engine}};
     cascade_err err = prepare(&l);
 
+    csc_assert(csc_lock_is_none_held() && count > 0 && count <= CSC_CLAIM_MAX);
     if (err == CASCADE_OK)
         err = load_all(&l);
     if (l.over)
@@ -613,15 +647,17 @@ static void
 hydrate_later(cascade_engine *engine, const csc_reload *wanted, size_t count,
               cascade_err err)
 {
-    pthread_mutex_lock(&engine->mutex);
+    csc_assert(csc_lock_is_none_held() && err != CASCADE_OK);
+    csc_lock_take(&engine->mutex);
     for (size_t i = 0; i < count && engine->incarnation.attached; i++)
         reload_later(engine, &wanted[i], later_ms(err));
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
 }
 
 static void
 hydrate_each(cascade_engine *engine, const csc_reload *wanted, size_t count)
 {
+    csc_assert(count > 1);
     for (size_t i = 0; i < count; i++) {
         cascade_err err = hydrate_or_tell(engine, &wanted[i], 1);
 
@@ -638,6 +674,7 @@ csc_hydrate_load(cascade_engine *engine, const csc_reload *wanted, size_t count)
 {
     cascade_err err = hydrate_or_tell(engine, wanted, count);
 
+    csc_assert(csc_lock_is_none_held() && count > 0);
     if (err == CASCADE_ERR_UNAVAILABLE)
         hydrate_apart(engine, wanted, count);
     else if (err != CASCADE_OK && count > 1)
@@ -652,6 +689,7 @@ csc_hydrate_load(cascade_engine *engine, const csc_reload *wanted, size_t count)
 static bool
 waits_for_place_locked(const cascade_engine *engine, const csc_reload *reload)
 {
+    csc_assert(csc_lock_is_held(&engine->mutex));
     return !csc_room_admits(engine, reload) ||
            (company_max(reload) == 1 &&
             engine->reloads.stream_count >= CSC_STREAMS_MAX);
@@ -666,7 +704,8 @@ take_due(cascade_engine *engine, csc_reload *wanted)
     size_t count = 0;
     bool all_wait = false;
 
-    pthread_mutex_lock(&engine->mutex);
+    csc_assert(csc_lock_is_none_held());
+    csc_lock_take(&engine->mutex);
     all_wait = engine->reloads.first != NULL && csc_room_waits(engine);
     engine->reloads.at_ns = INT64_MAX;
     engine->reloads.due = 0;
@@ -688,7 +727,7 @@ take_due(cascade_engine *engine, csc_reload *wanted)
         wanted[count++] = csc_reload_take(engine, at);
     }
     engine->reloads.in_hand += count;
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
     return count;
 }
 
@@ -699,6 +738,8 @@ csc_hydrate_reloads(cascade_engine *engine)
     size_t count = take_due(engine, wanted);
     size_t left = csc_end_unloaded_deadly(engine, wanted, count);
 
+    csc_assert(csc_lock_is_none_held());
+    csc_assert(left <= count && count <= CSC_CLAIM_MAX);
     if (left > 0 && company_max(&wanted[0]) == 1) {
         cascade_err err = csc_stream_begin(engine, &wanted[0]);
 
@@ -710,7 +751,8 @@ csc_hydrate_reloads(cascade_engine *engine)
     }
     if (count == 0)
         return;
-    pthread_mutex_lock(&engine->mutex);
+    csc_lock_take(&engine->mutex);
+    csc_assert(engine->reloads.in_hand >= count);
     engine->reloads.in_hand -= count;
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
 }

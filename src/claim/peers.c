@@ -25,6 +25,8 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/error.h"
+#include "base/lock.h"
 #include "base/log.h"
 #include "base/uuid.h"
 #include "cascade/cascade.h"
@@ -71,6 +73,7 @@ note_engine(void *context, const cascade_incarnation *row)
                      .local = l->engine->host[0] != '\0' &&
                               strcmp(row->host, l->engine->host) == 0};
 
+    csc_assert(l->count <= l->total && l->count <= CSC_PEERS_MAX);
     if (csc_uuid_equal(&row->engine_id, &l->engine->incarnation.id))
         return CASCADE_OK;
     l->total++;
@@ -88,6 +91,7 @@ is_same(const cascade_engine *engine, const look *l)
 {
     bool same = engine->peers->count == l->count && l->total == l->count;
 
+    csc_assert(csc_lock_is_held(&engine->mutex) && l->count <= CSC_PEERS_MAX);
     for (size_t i = 0; i < l->count && same; i++)
         same = csc_uuid_equal(&engine->peers->list[i].engine_id,
                               &l->peers[i].engine_id);
@@ -102,7 +106,7 @@ note_look(cascade_engine *engine, const look *l)
     bool changed = false;
     bool remove = false;
 
-    pthread_mutex_lock(&engine->mutex);
+    csc_lock_take(&engine->mutex);
     changed = !is_same(engine, l);
     memcpy(engine->peers->list, l->peers, sizeof(engine->peers->list));
     engine->peers->count = l->count;
@@ -115,7 +119,7 @@ note_look(cascade_engine *engine, const look *l)
     if (changed)
         engine->wakeup.told =
             true; /* who is gone may have parked what is due */
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
     return remove;
 }
 
@@ -125,6 +129,7 @@ look_again_locked(cascade_engine *engine, int64_t in_ms)
 {
     int64_t at_ns = csc_clock_now_ns(engine) + in_ms * CSC_MS_NS;
 
+    csc_assert(csc_lock_is_held(&engine->mutex));
     if (at_ns < engine->peers->look_at_ns)
         engine->peers->look_at_ns = at_ns;
 }
@@ -138,10 +143,11 @@ remove_dead(cascade_engine *engine, const look *l)
     cascade_err err = csc_move_remove(engine->store, l->dead, l->dead_count,
                                       FREE_PORTION, &freed);
 
+    csc_assert(csc_lock_is_none_held() && l->dead_count <= CSC_PEERS_MAX);
     if (err != CASCADE_OK)
         csc_log_add(&engine->store->log, CASCADE_LOG_WARNING,
                     "removing dead engines failed: %s", cascade_errmsg());
-    pthread_mutex_lock(&engine->mutex);
+    csc_lock_take(&engine->mutex);
     look_again_locked(
         engine, freed == FREE_PORTION ? 0 : engine->options.poll_interval_ms);
     csc_erasure_due_soon_locked(engine);
@@ -150,7 +156,7 @@ remove_dead(cascade_engine *engine, const look *l)
         engine->claims->suspects_due = true;
         engine->stats.takeovers += freed;
     }
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
     if (freed > 0)
         (void)csc_move_wake(engine->store);
 }
@@ -164,6 +170,7 @@ csc_peers_are_due_locked(cascade_engine *engine, bool told, bool poll)
                       engine->options.poll_interval_ms * CSC_MS_NS;
     bool gone = false;
 
+    csc_assert(csc_lock_is_held(&engine->mutex));
     if (told && soon_ns < engine->peers->look_at_ns)
         engine->peers->look_at_ns = soon_ns;
     for (size_t i = 0; poll && i < engine->peers->count && !gone; i++)
@@ -179,19 +186,20 @@ csc_peers_look(cascade_engine *engine)
     cascade_err err =
         csc_move_engines(engine->store, note_engine, &l, &l.orphans);
 
+    csc_assert(csc_lock_is_none_held());
     if (err != CASCADE_OK) {
         csc_log_add(&engine->store->log, CASCADE_LOG_WARNING,
                     "looking for dead engines failed: %s", cascade_errmsg());
-        pthread_mutex_lock(&engine->mutex);
+        csc_lock_take(&engine->mutex);
         engine->peers->look_at_ns = INT64_MAX;
         look_again_locked(engine, engine->options.poll_interval_ms);
-        pthread_mutex_unlock(&engine->mutex);
+        csc_lock_give(&engine->mutex);
         return;
     }
     if (note_look(engine, &l))
         remove_dead(engine, &l);
-    pthread_mutex_lock(&engine->mutex);
+    csc_lock_take(&engine->mutex);
     if (++engine->peers->looks % SUSPECT_LOOKS == 0)
         engine->claims->suspects_due = true;
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
 }

@@ -77,6 +77,7 @@
 #include "base/data/map.h"
 #include "base/data/pace.h"
 #include "base/error.h"
+#include "base/lock.h"
 #include "base/log.h"
 #include "base/uuid.h"
 #include "cascade/cascade.h"
@@ -90,6 +91,7 @@
 #include "held/clock.h"
 #include "held/engine_state.h"
 #include "held/incarnation.h"
+#include "held/log_queue.h"
 #include "held/room/mailbox.h"
 #include "held/room/reload.h"
 #include "held/run/drop.h"
@@ -119,6 +121,7 @@ inbox_post(csc_inbox *inbox, const cascade_uuid *id)
 {
     csc_post *post = csc_map_get(&inbox->posts, id);
 
+    csc_assert((inbox->first == NULL) == (inbox->last == NULL));
     if (post != NULL)
         return post;
     post = csc_op_create(CSC_POST_RECEIVE, -1);
@@ -140,6 +143,8 @@ inbox_post(csc_inbox *inbox, const cascade_uuid *id)
 static void
 add_message(csc_post *post, csc_message *message)
 {
+    csc_assert(message->next == NULL &&
+               (post->messages == NULL) == (post->message_count == 0));
     if (post->last_message != NULL)
         post->last_message->next = message;
     else
@@ -170,6 +175,7 @@ stands_alone(const csc_message *message)
 static bool
 is_apart(const csc_post *post, const csc_message *message)
 {
+    csc_assert(post->last_message != NULL);
     return csc_reset_is(message) || csc_reset_is(post->last_message);
 }
 
@@ -180,6 +186,7 @@ static bool
 has_room(const csc_inbox *inbox, const csc_post *post,
          const cascade_message_row *row, const csc_message *message)
 {
+    csc_assert(post->deletions <= post->message_count);
     if (post->cut)
         return false;
     if (post->message_count == 0)
@@ -226,6 +233,7 @@ take_message(csc_inbox *inbox, const cascade_message_row *row, bool repeated)
         csc_completion_read(&post->arena, message->payload,
                             &message->completion) != CASCADE_OK)
         return csc_fail_memory();
+    csc_assert(post->kind == CSC_POST_RECEIVE);
     add_message(post, message);
     post->effects.bytes += message_bytes(row);
     inbox->bytes += message_bytes(row);
@@ -233,19 +241,23 @@ take_message(csc_inbox *inbox, const cascade_message_row *row, bool repeated)
 }
 
 /* One that nobody with a key has sent is taken out, as if it had been received
- * before: left there, it would have the cascade claimed for ever. */
+ * before: left there, it would have the cascade claimed for ever. The host is
+ * told of it later: the store may hold a lock of its own while it tells of the
+ * row. */
 static bool
 is_forged(const csc_inbox *inbox, const cascade_message_row *row)
 {
-    const cascade_store *store = inbox->engine->store;
+    cascade_engine *engine = inbox->engine;
     char id[CASCADE_UUID_TEXT_SIZE];
 
-    if (csc_sealing_check_message(store, row) == CASCADE_OK)
+    if (csc_sealing_check_message(engine->store, row) == CASCADE_OK)
         return false;
-    csc_log_add(&store->log, CASCADE_LOG_ERROR,
-                "cascade %s: a message of kind %s is not received: %s",
-                cascade_uuid_format(&row->cascade_id, id), row->kind,
-                cascade_errmsg());
+    csc_lock_take(&engine->mutex);
+    csc_log_queue_add(engine, CASCADE_LOG_ERROR,
+                      "cascade %s: a message of kind %s is not received: %s",
+                      cascade_uuid_format(&row->cascade_id, id), row->kind,
+                      cascade_errmsg());
+    csc_lock_give(&engine->mutex);
     return true;
 }
 
@@ -269,6 +281,7 @@ csc_receive_take(csc_inbox *inbox, const cascade_uuid *id)
     csc_post **at = &inbox->first;
     csc_post *before = NULL;
 
+    csc_assert(wanted == NULL || wanted->kind == CSC_POST_RECEIVE);
     if (wanted == NULL)
         return NULL;
     while (*at != wanted) {
@@ -306,6 +319,7 @@ csc_receive_instead(csc_inbox *inbox, csc_inbox *from, const cascade_uuid *id)
 void
 csc_receive_loaded(csc_post *post)
 {
+    csc_assert(post->kind == CSC_POST_RECEIVE);
     post->cut = post->cut || post->message_count >= CASCADE_LOAD_MESSAGES_MAX;
 }
 
@@ -322,6 +336,7 @@ csc_receive_fini(csc_inbox *inbox)
 static void
 match_plan(csc_run *run, const csc_message *message)
 {
+    csc_assert(csc_lock_is_held(&run->engine->mutex));
     if (run->plan == NULL ||
         (stands_alone(message) && run->plan->from == csc_reset_from(message)))
         return;
@@ -334,6 +349,7 @@ match_plan(csc_run *run, const csc_message *message)
 static void
 leave_for(cascade_engine *engine, csc_run *run, int32_t from, int32_t receipt)
 {
+    csc_assert(csc_lock_is_held(&engine->mutex) && csc_run_is_held(run));
     run->reload = (csc_reload){.claimed = csc_run_claimed(run),
                                .fail_id = -1,
                                .plans = true,
@@ -347,6 +363,7 @@ leave_for(cascade_engine *engine, csc_run *run, int32_t from, int32_t receipt)
 static void
 leave_for_rest(cascade_engine *engine, csc_run *run, int32_t receipt)
 {
+    csc_assert(receipt != CSC_COURSE_NONE);
     leave_for(engine, run, csc_supersede_from(&run->state.course, receipt),
               receipt);
 }
@@ -356,6 +373,7 @@ csc_receive_is_unfinished(cascade_engine *engine, csc_run *run)
 {
     int32_t receipt = csc_view_unfinished(&run->state);
 
+    csc_assert(csc_lock_is_held(&engine->mutex) && csc_run_is_held(run));
     if (receipt == CSC_COURSE_NONE)
         return false;
     leave_for_rest(engine, run, receipt);
@@ -367,6 +385,7 @@ csc_receive_is_unfinished(cascade_engine *engine, csc_run *run)
 static bool
 is_unclosed(const csc_run *run, const csc_message *message)
 {
+    csc_assert(csc_lock_is_held(&run->engine->mutex));
     return message->repeated && csc_reset_is(message) && run->plan == NULL &&
            run->state.unclosed != CSC_COURSE_NONE &&
            run->extent == CSC_EXTENT_WHOLE;
@@ -378,6 +397,7 @@ csc_receive_go_on_locked(cascade_engine *engine, csc_run *run, csc_post *post)
     const csc_message *message = post != NULL ? post->messages : NULL;
     cascade_err err = CASCADE_OK;
 
+    csc_assert(csc_lock_is_held(&engine->mutex) && run->plan != NULL);
     while (message != NULL && !(message->repeated && csc_reset_is(message)))
         message = message->next;
     if (message != NULL)
@@ -396,6 +416,7 @@ csc_receive_go_on_locked(cascade_engine *engine, csc_run *run, csc_post *post)
 static bool
 put_off(csc_run *run, const csc_message *message)
 {
+    csc_assert(csc_lock_is_held(&run->engine->mutex));
     if (!csc_run_is_committing(run))
         return false;
     if (run->put_off == message->id)
@@ -408,6 +429,8 @@ put_off(csc_run *run, const csc_message *message)
 static void
 pass_over(csc_run *run, csc_post *post)
 {
+    csc_assert(csc_lock_is_held(&run->engine->mutex) &&
+               post->kind == CSC_POST_RECEIVE);
     csc_mailbox_note_more(run->engine, run);
     csc_op_free(post);
 }
@@ -417,12 +440,14 @@ csc_receive_post_locked(cascade_engine *engine, csc_run *run, csc_post *post)
 {
     const csc_message *first = NULL;
 
+    csc_assert(csc_lock_is_held(&engine->mutex));
     csc_assert(post != NULL);
     first = post->messages;
     if (csc_run_is_receiving(run) || csc_run_is_leaving(run)) {
         pass_over(run, post);
         return;
     }
+    csc_assert(csc_run_is_held(run) && first != NULL);
     match_plan(run, first);
     if (is_unclosed(run, first)) {
         leave_for_rest(engine, run, run->state.unclosed);
@@ -457,6 +482,7 @@ csc_receive_post_locked(cascade_engine *engine, csc_run *run, csc_post *post)
 static bool
 has_more(const csc_inbox *inbox)
 {
+    csc_assert(inbox->rows_max > 0 && inbox->count <= inbox->rows_max);
     return inbox->count == inbox->rows_max ||
            inbox->given_bytes >= inbox->rows_max * RECEIVE_BYTES / STORED_SHARE;
 }
@@ -465,6 +491,7 @@ has_more(const csc_inbox *inbox)
 static size_t
 each_max(size_t rows_max)
 {
+    csc_assert(rows_max > 0 && rows_max <= RECEIVE_MAX);
     return (rows_max + RECEIVE_EACH - 1) / RECEIVE_EACH;
 }
 
@@ -472,6 +499,7 @@ each_max(size_t rows_max)
 static bool
 is_cut(const csc_inbox *inbox, const csc_post *post)
 {
+    csc_assert(post->message_count <= inbox->count);
     return post->cut || post->message_count >= each_max(inbox->rows_max) ||
            (has_more(inbox) &&
             csc_uuid_equal(&inbox->last_id, &post->cascade_id));
@@ -483,6 +511,8 @@ post_one(cascade_engine *engine, csc_post *post, uint64_t since, bool cut)
 {
     csc_run *run = csc_map_get(&engine->runs, &post->cascade_id);
 
+    csc_assert(csc_lock_is_held(&engine->mutex) &&
+               since <= engine->mailbox.receipts);
     if (run == NULL) {
         engine->mailbox.passed_over = true;
         csc_op_free(post);
@@ -501,7 +531,8 @@ post_one(cascade_engine *engine, csc_post *post, uint64_t since, bool cut)
 static void
 post_all(cascade_engine *engine, csc_inbox *inbox, uint64_t since)
 {
-    pthread_mutex_lock(&engine->mutex);
+    csc_assert(csc_lock_is_none_held());
+    csc_lock_take(&engine->mutex);
     while (inbox->first != NULL && engine->incarnation.attached &&
            engine->life == CSC_LIFE_RUNNING) {
         csc_post *post = csc_receive_take(inbox, &inbox->first->cascade_id);
@@ -513,7 +544,7 @@ post_all(cascade_engine *engine, csc_inbox *inbox, uint64_t since)
     if (engine->mailbox.left != engine->mailbox.left_seen &&
         !engine->mailbox.claim_more)
         csc_mailbox_claim_again(engine);
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
 }
 
 /* What waits to be loaded has its messages read then, and what is in hand is
@@ -525,10 +556,12 @@ leave_out(const cascade_engine *engine, cascade_uuid *except)
     size_t count =
         csc_stream_ids_locked(engine, except, CASCADE_RECEIVE_EXCEPT_MAX);
 
+    csc_assert(csc_lock_is_held(&engine->mutex));
     while (reload != NULL && count < CASCADE_RECEIVE_EXCEPT_MAX) {
         except[count++] = reload->claimed.cascade_id;
         reload = reload->next;
     }
+    csc_assert(count <= CASCADE_RECEIVE_EXCEPT_MAX);
     return count + csc_mailbox_ids(engine, &except[count],
                                    CASCADE_RECEIVE_EXCEPT_MAX - count);
 }
@@ -540,14 +573,15 @@ begin_look(cascade_engine *engine, cascade_receive *receive,
 {
     uint64_t since = 0;
 
-    pthread_mutex_lock(&engine->mutex);
+    csc_assert(csc_lock_is_none_held());
+    csc_lock_take(&engine->mutex);
     if (csc_uuid_is_nil(&engine->mailbox.receive_after))
         engine->mailbox.receive_due = false;
     receive->engine_id = engine->incarnation.id;
     receive->after = engine->mailbox.receive_after;
     receive->except_count = leave_out(engine, except);
     since = engine->mailbox.receipts;
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
     return since;
 }
 
@@ -568,6 +602,7 @@ set_pace(cascade_engine *engine, const csc_inbox *inbox, int64_t took_ns)
     int64_t limit_ns = deadline_ns(engine) / LOOK_SHARE;
     bool full = inbox->count >= each_max(inbox->rows_max);
 
+    csc_assert(csc_lock_is_held(&engine->mutex) && took_ns >= 0);
     if (limit_ns > LOOK_MAX_MS * CSC_MS_NS)
         limit_ns = LOOK_MAX_MS * CSC_MS_NS;
     engine->mailbox.look_rows =
@@ -583,6 +618,7 @@ holds_all(cascade_engine *engine, const csc_inbox *inbox, int64_t took_ns)
 {
     int64_t *pause_ms = &engine->mailbox.look_pause_ms;
 
+    csc_assert(csc_lock_is_held(&engine->mutex) && took_ns >= 0);
     if (took_ns < deadline_ns(engine) / SLOW_SHARE)
         return true;
     engine->mailbox.look_rows = inbox->rows_max / 4;
@@ -606,7 +642,8 @@ end_look(cascade_engine *engine, const csc_inbox *inbox, cascade_err err,
     bool more = err == CASCADE_OK && has_more(inbox);
     bool holds = false;
 
-    pthread_mutex_lock(&engine->mutex);
+    csc_assert(csc_lock_is_none_held());
+    csc_lock_take(&engine->mutex);
     if (err == CASCADE_OK)
         set_pace(engine, inbox, took_ns);
     else
@@ -614,7 +651,7 @@ end_look(cascade_engine *engine, const csc_inbox *inbox, cascade_err err,
     engine->mailbox.receive_after = more ? inbox->last_id : none;
     engine->mailbox.receive_due =
         engine->mailbox.receive_due || err != CASCADE_OK;
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
     if (holds)
         csc_clock_hold(engine);
 }
@@ -630,6 +667,7 @@ csc_receive_look(cascade_engine *engine)
     int64_t took_ns = 0;
     cascade_err err = CASCADE_OK;
 
+    csc_assert(csc_lock_is_none_held());
     inbox.rows_max =
         engine->mailbox.look_rows > 0 ? engine->mailbox.look_rows : RECEIVE_MAX;
     receive.limit = inbox.rows_max;

@@ -27,6 +27,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/lock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/uuid.h"
@@ -113,6 +114,7 @@ take_execution(void *context, const cascade_execution_row *row)
 {
     csc_stream *s = context;
 
+    csc_assert(s->step == STEP_EXECUTIONS);
     csc_vital_sign(&s->engine->lease.house);
     s->given++;
     s->scan.from = row->function_id + 1;
@@ -128,6 +130,7 @@ take_event(void *context, const cascade_event_row *row)
 {
     csc_stream *s = context;
 
+    csc_assert(s->step == STEP_EVENTS);
     csc_vital_sign(&s->engine->lease.house);
     s->given++;
     s->scan.from = row->function_id;
@@ -142,6 +145,7 @@ take_message(void *context, const cascade_message_row *row, bool repeated)
 {
     csc_stream *s = context;
 
+    csc_assert(s->step == STEP_MESSAGES);
     return csc_receive_message(&s->inbox, row, repeated);
 }
 
@@ -163,12 +167,14 @@ load(csc_stream *s, unsigned parts)
 {
     cascade_load_sink sink = sink_of(s);
 
+    csc_assert(s->run->life == CSC_RUN_LOADING);
     return csc_move_load(s->engine->store, &s->run->state.id, 1, parts, &sink);
 }
 
 static void
 begin_pages(csc_stream *s, phase step)
 {
+    csc_assert(step == STEP_EXECUTIONS || step == STEP_EVENTS);
     s->step = step;
     s->scan.events = step == STEP_EVENTS;
     s->scan.from = 0;
@@ -180,6 +186,7 @@ read_row(csc_stream *s)
 {
     cascade_err err = load(s, csc_sealing_part(s->engine));
 
+    csc_assert(s->step == STEP_ROW);
     if (err != CASCADE_OK)
         return err;
     if (s->run->state.user_id == NULL)
@@ -195,6 +202,7 @@ end_pages(csc_stream *s)
 {
     bool again = false;
 
+    csc_assert(s->step == STEP_EVENTS);
     s->err = csc_state_begin_again(&s->run->state, &again);
     s->step = again ? STEP_ROW : STEP_SETTLE;
     if (again && s->run->plan != NULL)
@@ -207,6 +215,7 @@ read_page(csc_stream *s)
     cascade_load_sink sink = sink_of(s);
     cascade_err err = CASCADE_OK;
 
+    csc_assert(s->step == STEP_EXECUTIONS || s->step == STEP_EVENTS);
     s->given = 0;
     err = csc_move_scan(s->engine->store, &s->scan, &sink);
     if (err != CASCADE_OK || s->given > 0)
@@ -223,6 +232,7 @@ read_messages(csc_stream *s)
 {
     cascade_err err = CASCADE_OK;
 
+    csc_assert(s->step == STEP_MESSAGES);
     csc_receive_fini(&s->inbox); /* of a try before */
     s->inbox = (csc_inbox){.engine = s->engine};
     err = load(s, CASCADE_LOAD_MESSAGES);
@@ -234,6 +244,7 @@ read_messages(csc_stream *s)
 static cascade_err
 read_portion(csc_stream *s)
 {
+    csc_assert(csc_lock_is_none_held() && s->run->life == CSC_RUN_LOADING);
     switch (s->step) {
     case STEP_ROW:
         return read_row(s);
@@ -256,6 +267,7 @@ read_portion(csc_stream *s)
 static void
 adapt(csc_stream *s, int64_t took_ns)
 {
+    csc_assert(s->scan.limit > 0 && s->scan.limit <= CASCADE_SCAN_MAX);
     s->failures = 0;
     s->tries = 0;
     if (took_ns > PORTION_LONG_NS && s->scan.limit > 1)
@@ -271,6 +283,7 @@ try_smaller(csc_stream *s)
 {
     int64_t ms = RETRY_MS;
 
+    csc_assert(s->scan.limit > 0 && s->tries <= s->failures);
     for (unsigned i = 0; i < s->failures && ms < RETRY_MAX_MS; i++)
         ms *= 2;
     s->failures++;
@@ -287,10 +300,10 @@ try_smaller(csc_stream *s)
 
 /* ---- Beginning and end --------------------------------------------------- */
 
-/* Also when the engine is closed: then nobody else is there. */
 static void
 free_stream_locked(csc_stream *s)
 {
+    csc_assert(csc_lock_is_held(&s->engine->mutex));
     csc_receive_fini(&s->inbox);
     if (s->run != NULL)
         csc_run_unref(s->run);
@@ -302,6 +315,7 @@ create_stream(cascade_engine *engine, const csc_reload *reload)
 {
     csc_stream *s = csc_mem_zalloc(1, sizeof(*s));
 
+    csc_assert(csc_lock_is_none_held());
     if (s == NULL)
         return NULL;
     s->engine = engine;
@@ -318,9 +332,9 @@ create_stream(cascade_engine *engine, const csc_reload *reload)
                              .bytes_max = PORTION_BYTES};
     return s;
 failed:
-    pthread_mutex_lock(&engine->mutex);
+    csc_lock_take(&engine->mutex);
     free_stream_locked(s);
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
     return NULL;
 }
 
@@ -336,9 +350,10 @@ csc_stream_begin(cascade_engine *engine, const csc_reload *reload)
     csc_stream *s = create_stream(engine, reload);
     csc_stream **at = &engine->reloads.streams;
 
+    csc_assert(csc_lock_is_none_held() && engine->reloads.in_hand > 0);
     if (s == NULL)
         return csc_fail_memory();
-    pthread_mutex_lock(&engine->mutex);
+    csc_lock_take(&engine->mutex);
     s->engine_id = engine->incarnation.id;
     if (reload->large)
         csc_room_take_place(engine, s->run);
@@ -346,8 +361,9 @@ csc_stream_begin(cascade_engine *engine, const csc_reload *reload)
         at = &(*at)->next;
     *at = s;
     engine->reloads.stream_count++;
+    csc_assert(engine->reloads.stream_count <= CSC_STREAMS_MAX);
     engine->reloads.stream_suspects += is_suspect(s);
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
     return CASCADE_OK;
 }
 
@@ -357,9 +373,10 @@ weigh(csc_stream *s)
 {
     bool second = false;
 
-    pthread_mutex_lock(&s->engine->mutex);
+    csc_assert(s->run->life == CSC_RUN_LOADING);
+    csc_lock_take(&s->engine->mutex);
     second = csc_room_is_second(s->engine, s->run);
-    pthread_mutex_unlock(&s->engine->mutex);
+    csc_lock_give(&s->engine->mutex);
     return second ? CASCADE_ERR_AGAIN : CASCADE_OK;
 }
 
@@ -367,6 +384,7 @@ weigh(csc_stream *s)
 static bool
 is_wanted_locked(const csc_stream *s)
 {
+    csc_assert(csc_lock_is_held(&s->engine->mutex));
     return s->engine->incarnation.attached &&
            csc_uuid_equal(&s->engine_id, &s->engine->incarnation.id);
 }
@@ -377,6 +395,8 @@ settle_locked(csc_stream *s, cascade_err err)
 {
     cascade_engine *engine = s->engine;
 
+    csc_assert(csc_lock_is_held(&s->engine->mutex) &&
+               s->run->life == CSC_RUN_LOADING);
     if (!is_wanted_locked(s))
         return;
     if (err == CASCADE_ERR_AGAIN)
@@ -395,30 +415,35 @@ end_stream(csc_stream *s, cascade_err err)
     cascade_engine *engine = s->engine;
     csc_stream **at = &engine->reloads.streams;
 
+    csc_assert(csc_lock_is_none_held());
     if (err == CASCADE_OK)
         err = s->err = csc_hydrate_complete(s->run);
-    pthread_mutex_lock(&engine->mutex);
+    csc_lock_take(&engine->mutex);
     while (*at != s)
         at = &(*at)->next;
     *at = s->next;
+    csc_assert(engine->reloads.stream_count > 0);
     engine->reloads.stream_count--;
     engine->reloads.stream_suspects -= is_suspect(s);
     settle_locked(s, err);
+    csc_assert(engine->reloads.in_hand > 0);
     engine->reloads.in_hand--;
     engine->reloads.at_ns = 0; /* another one may have waited for its place */
     free_stream_locked(s);
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
 }
 
 void
 csc_stream_fini(cascade_engine *engine)
 {
+    csc_lock_take(&engine->mutex);
     while (engine->reloads.streams != NULL) {
         csc_stream *next = engine->reloads.streams->next;
 
         free_stream_locked(engine->reloads.streams);
         engine->reloads.streams = next;
     }
+    csc_lock_give(&engine->mutex);
 }
 
 /* ---- Turns --------------------------------------------------------------- */
@@ -431,7 +456,7 @@ take_turn(cascade_engine *engine, bool *wanted)
     csc_stream **at = &engine->reloads.streams;
     csc_stream *s = NULL;
 
-    pthread_mutex_lock(&engine->mutex);
+    csc_lock_take(&engine->mutex);
     while (*at != NULL && is_wanted_locked(*at) && (*at)->at_ns > now_ns)
         at = &(*at)->next;
     s = *at;
@@ -443,7 +468,7 @@ take_turn(cascade_engine *engine, bool *wanted)
         s->next = NULL;
         *wanted = is_wanted_locked(s);
     }
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
     return s;
 }
 
@@ -467,6 +492,7 @@ have_turn(cascade_engine *engine)
     csc_stream *s = take_turn(engine, &wanted);
     cascade_err err = CASCADE_OK;
 
+    csc_assert(csc_lock_is_none_held());
     if (s == NULL)
         return false;
     if (!wanted) {
@@ -508,6 +534,7 @@ csc_stream_next_ns_locked(const cascade_engine *engine)
     const csc_stream *s = engine->reloads.streams;
     int64_t at_ns = INT64_MAX;
 
+    csc_assert(csc_lock_is_held(&engine->mutex));
     for (; s != NULL; s = s->next)
         if (s->at_ns < at_ns)
             at_ns = s->at_ns;
@@ -521,6 +548,7 @@ csc_stream_ids_locked(const cascade_engine *engine, cascade_uuid *ids,
     const csc_stream *s = engine->reloads.streams;
     size_t count = 0;
 
+    csc_assert(csc_lock_is_held(&engine->mutex));
     for (; s != NULL && count < max; s = s->next)
         ids[count++] = s->reload.claimed.cascade_id;
     return count;

@@ -45,6 +45,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/lock.h"
 #include "cascade/cascade.h"
 #include "cascade/store.h"
 #include "client/submit.h"
@@ -64,6 +65,7 @@ take_out(csc_store_held *held, csc_start *start)
     csc_start *previous = NULL;
     csc_start *at = held->first;
 
+    csc_assert(csc_lock_is_held(&held->mutex));
     while (at != start) {
         previous = at;
         at = at->held_next;
@@ -94,7 +96,8 @@ enter(cascade_store *store, csc_start *start, int64_t end_ms)
     int64_t left = csc_clock_left_ms(end_ms);
     bool entered = false;
 
-    pthread_mutex_lock(&held->mutex);
+    csc_assert(csc_lock_is_none_held());
+    csc_lock_take(&held->mutex);
     start->in_line = held->tries >= tries_max(store);
     if (!start->in_line)
         held->tries++;
@@ -104,7 +107,7 @@ enter(cascade_store *store, csc_start *start, int64_t end_ms)
     }
     entered = !start->in_line;
     start->in_line = false;
-    pthread_mutex_unlock(&held->mutex);
+    csc_lock_give(&held->mutex);
     return entered;
 }
 
@@ -116,7 +119,7 @@ leave(cascade_store *store, csc_start *start)
     csc_store_held *held = &store->held;
     csc_start *next = NULL;
 
-    pthread_mutex_lock(&held->mutex);
+    csc_lock_take(&held->mutex);
     take_out(held, start);
     start->fresh = false;
     csc_blocked_append(held, start);
@@ -129,7 +132,7 @@ leave(cascade_store *store, csc_start *start)
     } else {
         held->tries--;
     }
-    pthread_mutex_unlock(&held->mutex);
+    csc_lock_give(&held->mutex);
 }
 
 /* ---- Trying ------------------------------------------------------------- */
@@ -187,9 +190,9 @@ csc_blocked_start_submit(cascade_store *store, csc_start *start,
 {
     cascade_err err = try_until(store, start, submission, end_ms);
 
-    pthread_mutex_lock(&store->held.mutex);
+    csc_lock_take(&store->held.mutex);
     take_out(&store->held, start);
-    pthread_mutex_unlock(&store->held.mutex);
+    csc_lock_give(&store->held.mutex);
     return answer(store, start, err);
 }
 
@@ -198,9 +201,9 @@ is_anybody_held(cascade_store *store)
 {
     bool is = false;
 
-    pthread_mutex_lock(&store->held.mutex);
+    csc_lock_take(&store->held.mutex);
     is = store->held.first != NULL;
-    pthread_mutex_unlock(&store->held.mutex);
+    csc_lock_give(&store->held.mutex);
     return is;
 }
 

@@ -187,6 +187,7 @@ static bool
 may_be_born_locked(const cascade_engine *engine, const csc_start *start,
                    int64_t now_ms)
 {
+    csc_assert(csc_lock_is_held(&engine->mutex));
     if (engine->options.mode != CASCADE_MODE_THREADS ||
         engine->life != CSC_LIFE_RUNNING || !engine->incarnation.attached ||
         !csc_backlog_may_begin(engine) ||
@@ -214,6 +215,7 @@ give_to_locked(cascade_engine *engine, csc_start *start, int64_t now_ms)
 {
     csc_lane *lane = lane_of(engine, start);
 
+    csc_assert(csc_lock_is_held(&engine->mutex) && !start->queued);
     if (!may_be_born_locked(engine, start, now_ms) ||
         csc_reload_reserve(engine, start->count) != CASCADE_OK)
         return false;
@@ -229,16 +231,17 @@ find_engine(cascade_store *store, csc_start *start, int64_t now_ms)
 {
     cascade_engine *found = NULL;
 
-    pthread_mutex_lock(&store->mutex);
+    csc_assert(csc_lock_is_none_held());
+    csc_lock_take(&store->mutex);
     for (size_t i = 0; i < store->engine_count && found == NULL; i++) {
         cascade_engine *engine = store->engines[i];
 
-        pthread_mutex_lock(&engine->mutex);
+        csc_lock_take(&engine->mutex);
         if (give_to_locked(engine, start, now_ms))
             found = engine;
-        pthread_mutex_unlock(&engine->mutex);
+        csc_lock_give(&engine->mutex);
     }
-    pthread_mutex_unlock(&store->mutex);
+    csc_lock_give(&store->mutex);
     return found;
 }
 
@@ -249,6 +252,7 @@ take_back(cascade_engine *engine, csc_start *start)
     csc_start *previous = NULL;
     csc_start *at = lane->first_start;
 
+    csc_assert(csc_lock_is_held(&engine->mutex));
     if (!start->queued)
         return false;
     while (at != start) {
@@ -275,6 +279,7 @@ fail_start_locked(const csc_lane *lane, cascade_err err)
         lane->trouble[0] != '\0' &&
         (unknown || err == CASCADE_ERR_UNAVAILABLE || err == CASCADE_ERR_LOST);
 
+    csc_assert(csc_lock_is_held(&lane->engine->mutex) && err != CASCADE_OK);
     return csc_fail(err, "start: %s%s%s%s", cascade_err_text(err),
                     unknown ? "; look the cascade up by its id" : "",
                     told ? ": " : "", told ? lane->trouble : "");
@@ -286,6 +291,7 @@ await_lane(cascade_engine *engine, csc_start *start, int64_t end_ms)
 {
     cascade_err err = CASCADE_OK;
 
+    csc_assert(csc_lock_is_held(&engine->mutex));
     while (!start->done) {
         int64_t left = csc_clock_left_ms(end_ms);
 
@@ -313,13 +319,14 @@ start_by_engine(cascade_engine *engine, csc_start *start, int64_t end_ms)
 {
     cascade_err err = CASCADE_OK;
 
+    csc_assert(csc_lock_is_none_held());
     if (start->entered)
         csc_lane_serve(lane_of(engine, start));
-    pthread_mutex_lock(&engine->mutex);
+    csc_lock_take(&engine->mutex);
     err = await_lane(engine, start, end_ms);
     engine->wakeup.callers--;
     pthread_cond_broadcast(&engine->wakeup.quiet_cond);
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
     return err;
 }
 
@@ -463,9 +470,9 @@ has_engines(cascade_store *store)
 {
     bool has = false;
 
-    pthread_mutex_lock(&store->mutex);
+    csc_lock_take(&store->mutex);
     has = store->engine_count > 0;
-    pthread_mutex_unlock(&store->mutex);
+    csc_lock_give(&store->mutex);
     return has;
 }
 
@@ -489,19 +496,19 @@ find_place(cascade_store *store, csc_arena *arena, place *here)
 
     here->location = "server";
     here->exact = false;
-    pthread_mutex_lock(&store->mutex);
+    csc_lock_take(&store->mutex);
     for (size_t i = 0; i < store->engine_count && !known; i++) {
         cascade_engine *engine = store->engines[i];
 
-        pthread_mutex_lock(&engine->mutex);
+        csc_lock_take(&engine->mutex);
         known = engine->incarnation.attached;
         if (known) {
             here->now_ms = csc_clock_now_ms(engine);
             here->location = csc_arena_strdup(arena, engine->location);
         }
-        pthread_mutex_unlock(&engine->mutex);
+        csc_lock_give(&engine->mutex);
     }
-    pthread_mutex_unlock(&store->mutex);
+    csc_lock_give(&store->mutex);
     if (here->location == NULL)
         return csc_fail_memory();
     return known ? CASCADE_OK : csc_store_get_now(store, &here->now_ms);

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/lock.h"
 #include "base/uuid.h"
 #include "cascade/cascade.h"
 #include "cascade/store.h"
@@ -43,6 +44,7 @@
 static void
 count_posts(cascade_engine *engine, const csc_post *posts)
 {
+    csc_assert(csc_lock_is_held(&engine->mutex));
     for (const csc_post *p = posts; p != NULL; p = p->next) {
         if (p->kind == CSC_POST_COMPLETE || p->kind == CSC_POST_FAIL ||
             p->kind == CSC_POST_STEP)
@@ -57,6 +59,7 @@ reenter(csc_run *run, const csc_post *posts)
 {
     cascade_err err = CASCADE_OK;
 
+    csc_assert(csc_lock_is_held(&run->engine->mutex) && !csc_run_is_gone(run));
     for (const csc_post *p = posts; p != NULL && err == CASCADE_OK;
          p = p->next) {
         csc_exec *exec =
@@ -80,6 +83,7 @@ is_passed_on(const cascade_change *change)
 static void
 note_freed(cascade_engine *engine, const cascade_change *change)
 {
+    csc_assert(csc_lock_is_held(&engine->mutex));
     if (change->run_action != CASCADE_RUN_FREE)
         return;
     if (is_passed_on(change)) {
@@ -100,6 +104,7 @@ note_received(cascade_engine *engine, csc_run *run, const csc_post *posts)
 {
     bool looked = false;
 
+    csc_assert(csc_lock_is_held(&engine->mutex));
     for (const csc_post *p = posts; p != NULL; p = p->next) {
         if (p->kind == CSC_POST_RECEIVE)
             csc_mailbox_done(engine, run);
@@ -118,6 +123,8 @@ note_received(cascade_engine *engine, csc_run *run, const csc_post *posts)
 static void
 release_waiters(csc_run *run, csc_post *posts, csc_told *told)
 {
+    csc_assert(csc_lock_is_held(&run->engine->mutex) &&
+               !csc_run_is_committing(run));
     for (csc_post *p = posts; p != NULL; p = p->next) {
         const csc_exec *node = NULL;
         csc_part part = {.occurrence = p->part_occurrence};
@@ -150,6 +157,7 @@ apply_change(csc_run *run, const cascade_change *change)
 {
     cascade_err err = CASCADE_OK;
 
+    csc_assert(csc_lock_is_held(&run->engine->mutex) && run->plan == NULL);
     csc_assert(csc_uuid_equal(&run->state.id, &change->cascade.id));
     if (leaves(change) && run->active > 0)
         csc_state_keep_all(&run->state);
@@ -164,6 +172,7 @@ apply_reset(csc_run *run, const cascade_change *change)
 {
     csc_plan *plan = run->plan;
 
+    csc_assert(csc_lock_is_held(&run->engine->mutex) && run->plan != NULL);
     if (plan->next.receipt == CSC_COURSE_NONE)
         return CASCADE_OK;
     plan->at = plan->next;
@@ -187,6 +196,7 @@ answers_reset(const csc_run *run)
 static void
 go_on(cascade_engine *engine, csc_run *run, bool reset)
 {
+    csc_assert(csc_lock_is_held(&engine->mutex) && !csc_run_is_committing(run));
     csc_assert(csc_run_is_held(run) && run->extent == CSC_EXTENT_WHOLE);
     if (reset && engine->reloads.suspect == run) {
         engine->reloads.suspect = NULL;
@@ -204,6 +214,7 @@ static void
 note_end(cascade_engine *engine, const csc_run *run,
          const cascade_change *change)
 {
+    csc_assert(csc_lock_is_held(&engine->mutex));
     if (change->run_action == CASCADE_RUN_END && !csc_run_is_gone(run) &&
         run->extent == CSC_EXTENT_WHOLE && run->plan == NULL &&
         run->state.recorded == CASCADE_COMPLETED)
@@ -215,6 +226,7 @@ note_end(cascade_engine *engine, const csc_run *run,
 static bool
 goes_on_with_reset(cascade_engine *engine, csc_run *run)
 {
+    csc_assert(csc_lock_is_held(&engine->mutex));
     return engine->life == CSC_LIFE_RUNNING && run->life == CSC_RUN_FREEING &&
            run->plan != NULL && csc_reset_plan_goes_on(run->plan) &&
            csc_op_queue_add_slice(engine, run, run->plan->at.receipt) ==
@@ -229,6 +241,7 @@ apply_run(csc_lane *lane, csc_item *item, csc_told *told)
     const cascade_change *change = &lane->changes[item->first];
     cascade_err err = CASCADE_OK;
 
+    csc_assert(csc_lock_is_held(&lane->engine->mutex) && item->posts != NULL);
     csc_assert(csc_run_is_sound(run));
     csc_assert(item->first < lane->change_room);
     csc_run_end_commit(run);
@@ -272,6 +285,7 @@ hold_born(cascade_engine *engine, const cascade_change *change)
     csc_run *run = csc_run_create(engine, &change->cascade.id);
     cascade_err err = CASCADE_OK;
 
+    csc_assert(csc_lock_is_held(&engine->mutex));
     if (run == NULL)
         return csc_fail_memory();
     err = csc_build_apply(&run->state, change);
@@ -292,6 +306,8 @@ adopt(cascade_engine *engine, const cascade_change *change)
     const csc_reload reload = {.claimed = {.cascade_id = change->cascade.id},
                                .fail_id = -1};
 
+    csc_assert(csc_lock_is_held(&engine->mutex) &&
+               change->run_action == CASCADE_RUN_START);
     if (!engine->incarnation.attached ||
         !csc_uuid_equal(&change->run.engine_id, &engine->incarnation.id))
         return;
@@ -307,6 +323,7 @@ apply_start(csc_lane *lane, csc_item *item)
     cascade_engine *engine = lane->engine;
     csc_start *start = item->start;
 
+    csc_assert(csc_lock_is_held(&lane->engine->mutex));
     csc_assert(start->count == item->count && !start->done);
     for (size_t i = 0; i < start->count; i++) {
         start->existed[i] = lane->existed[item->first + i];
@@ -319,6 +336,7 @@ apply_start(csc_lane *lane, csc_item *item)
 void
 csc_apply_go_on_locked(csc_lane *lane, size_t decided)
 {
+    csc_assert(csc_lock_is_held(&lane->engine->mutex));
     csc_assert(decided > 0 && decided <= lane->item_count - lane->from);
     lane->from += decided;
     lane->slice = lane->item_count - lane->from;
@@ -326,11 +344,13 @@ csc_apply_go_on_locked(csc_lane *lane, size_t decided)
         lane->slice = csc_pace_items_max(lane);
     if (lane->from == lane->item_count)
         csc_apply_end_batch_locked(lane);
+    csc_assert(lane->state == CSC_LANE_IDLE || lane->slice > 0);
 }
 
 void
 csc_apply_end_batch_locked(csc_lane *lane)
 {
+    csc_assert(csc_lock_is_held(&lane->engine->mutex));
     csc_assert(csc_lane_queue_is_busy_locked(lane));
     lane->item_count = 0;
     lane->state = CSC_LANE_IDLE;
@@ -346,6 +366,7 @@ csc_apply_end_batch_locked(csc_lane *lane)
 static void
 tell_house(cascade_engine *engine)
 {
+    csc_assert(csc_lock_is_held(&engine->mutex));
     engine->wakeup.told = true;
     csc_wakeup_house_locked(engine);
 }
@@ -379,6 +400,7 @@ ends(const cascade_change *change)
 static void
 tell_watchers(const csc_lane *lane, size_t from, size_t count)
 {
+    csc_assert(csc_lock_is_none_held() && from + count <= lane->item_room);
     for (size_t i = from; i < from + count; i++) {
         const cascade_change *change = &lane->changes[lane->items[i].first];
         bool end = change->run_action == CASCADE_RUN_END;
@@ -398,8 +420,10 @@ csc_apply_batch(csc_lane *lane)
     csc_told told = {.count = 0};
     bool left = false;
 
+    csc_assert(csc_lock_is_none_held() && lane->in_round);
+    csc_assert(lane->state == CSC_LANE_BUILT && count > 0);
     csc_pace_set(lane);
-    pthread_mutex_lock(&engine->mutex);
+    csc_lock_take(&engine->mutex);
     lane->number++;
     lane->trouble[0] = '\0';
     engine->stats.commits++;
@@ -425,7 +449,7 @@ csc_apply_batch(csc_lane *lane)
     csc_apply_go_on_locked(lane, lane->slice);
     if (left)
         tell_house(engine);
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
     csc_carrier_tell(&told);
     tell_watchers(lane, from, count);
     if (left)

@@ -12,6 +12,7 @@
 
 #include "base/data/arena.h"
 #include "base/error.h"
+#include "base/lock.h"
 #include "base/mem.h"
 #include "base/uuid.h"
 #include "cascade/cascade.h"
@@ -55,6 +56,7 @@ fill_random(void *context, void *bytes, size_t len)
 static void
 copy_start(csc_lane *lane, const csc_item *item)
 {
+    csc_assert(item->first + item->count <= lane->change_room);
     csc_assert(item->run == NULL && item->count == item->start->count);
     for (size_t i = 0; i < item->count; i++) {
         cascade_change *change = &lane->changes[item->first + i];
@@ -106,6 +108,7 @@ build_item(csc_lane *lane, csc_item *item, int64_t now_ms,
                          .find_context = engine};
     size_t bytes_max = engine->options.batch_bytes_max;
 
+    csc_assert(lane->in_round && lane->state == CSC_LANE_FILLED);
     csc_assert((item->run == NULL) != (item->start == NULL));
     env.slice_bytes = csc_pace_slice_bytes(lane);
     if (bytes_max < env.slice_bytes)
@@ -141,6 +144,7 @@ grow_changes(csc_lane *lane, size_t count)
     void *existed = NULL;
     size_t room = lane->change_room;
 
+    csc_assert(lane->state == CSC_LANE_FILLED);
     if (csc_mem_grow(&changes, &room, count, sizeof(cascade_change)) != 0)
         return csc_fail_memory();
     lane->changes = changes;
@@ -156,6 +160,7 @@ grow_changes(csc_lane *lane, size_t count)
 const cascade_uuid *
 csc_batch_item_id(const csc_item *item)
 {
+    csc_assert((item->run == NULL) != (item->start == NULL));
     return item->run != NULL ? &item->run->state.id
                              : &item->start->changes[0].cascade.id;
 }
@@ -176,6 +181,7 @@ csc_batch_build(csc_lane *lane)
     size_t count = 0;
     cascade_err err = CASCADE_OK;
 
+    csc_assert(csc_lock_is_none_held() && lane->in_round);
     csc_assert(lane->state == CSC_LANE_FILLED);
     csc_arena_clear(&lane->arena);
     qsort(lane->items, lane->item_count, sizeof(csc_item), compare_items);
@@ -194,15 +200,16 @@ csc_batch_build(csc_lane *lane)
         err = build_item(lane, &lane->items[i], now_ms, now_max_ms);
     if (err != CASCADE_OK)
         return err;
-    pthread_mutex_lock(&lane->engine->mutex);
+    csc_lock_take(&lane->engine->mutex);
     lane->state = CSC_LANE_BUILT;
-    pthread_mutex_unlock(&lane->engine->mutex);
+    csc_lock_give(&lane->engine->mutex);
     return CASCADE_OK;
 }
 
 void
 csc_batch_begin_locked(csc_lane *lane)
 {
+    csc_assert(csc_lock_is_held(&lane->engine->mutex));
     csc_assert(lane->state == CSC_LANE_IDLE);
     csc_assert(lane->item_count <= lane->item_room);
     if (lane->item_count > 0)

@@ -33,7 +33,7 @@
  *   FENCED,LOST  the incarnation is no more. Everything in memory is dropped;
  *                starts in the batch, which need no ownership, are handed to
  *                `submit`, which recognises those that had taken effect
- *                (`csc_outcome_rescue_locked`). So a start is never in doubt
+ *                (`csc_outcome_rescue`). So a start is never in doubt
  *                while the store can be reached (G12). Starts that are in no
  *                batch yet go back to their callers, who send them without the
  *                engine: it may not attach for long.
@@ -85,6 +85,7 @@
 #include "base/data/arena.h"
 #include "base/data/map.h"
 #include "base/error.h"
+#include "base/lock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/uuid.h"
@@ -121,6 +122,7 @@ has_work(const csc_lane *lane, int64_t *at_ns)
                    (lane->engine->incarnation.attached &&
                     (lane->first_dirty != NULL || lane->first_start != NULL));
 
+    csc_assert(csc_lock_is_held(&lane->engine->mutex));
     *at_ns = waiting ? lane->retry_at_ns : INT64_MAX;
     if (!waiting && lane->engine->incarnation.attached &&
         lane->first_slicing != NULL)
@@ -133,6 +135,7 @@ has_work(const csc_lane *lane, int64_t *at_ns)
 bool
 csc_lane_pending_locked(const csc_lane *lane, int64_t *at_ns)
 {
+    csc_assert(csc_lock_is_held(&lane->engine->mutex));
     *at_ns = INT64_MAX;
     return !lane->in_round && has_work(lane, at_ns);
 }
@@ -147,6 +150,7 @@ take_run(csc_lane *lane, csc_item *item, size_t room)
     size_t bytes = last != NULL ? csc_op_bytes(last) : 0;
     size_t count = 1;
 
+    csc_assert(csc_lock_is_held(&lane->engine->mutex));
     csc_assert(run->commit == CSC_COMMIT_QUEUED);
     csc_assert(last != NULL || csc_run_is_gone(run));
     lane->first_dirty = run->dirty_next;
@@ -176,6 +180,8 @@ answer_existing(csc_lane *lane, csc_start *start)
     cascade_engine *engine = lane->engine;
     csc_item item;
 
+    csc_assert(csc_lock_is_held(&lane->engine->mutex) &&
+               start == lane->first_start);
     if (start->count > 1)
         return false;
     if (csc_map_get(&engine->runs, &start->changes[0].cascade.id) == NULL)
@@ -193,6 +199,8 @@ join_held(csc_lane *lane, csc_start *start)
 {
     csc_item item;
 
+    csc_assert(csc_lock_is_held(&lane->engine->mutex) &&
+               start == lane->first_start);
     if (!csc_blocked_join(lane->engine->store, start))
         return false;
     csc_lane_queue_take_start_locked(lane, &item);
@@ -207,6 +215,7 @@ join_held(csc_lane *lane, csc_start *start)
 static bool
 is_apart(const csc_lane *lane, const csc_start *start)
 {
+    csc_assert(lane->state == CSC_LANE_IDLE);
     if (start->count > 1 && lane->item_count > 0)
         return true;
     for (size_t i = 0; i < lane->item_count; i++) {
@@ -224,6 +233,7 @@ grow_items(csc_lane *lane)
 {
     void *items = lane->items;
 
+    csc_assert(lane->item_count <= lane->item_room);
     if (csc_mem_grow(&items, &lane->item_room, lane->item_count + 1,
                      sizeof(csc_item)) != 0)
         return csc_fail_memory();
@@ -237,6 +247,7 @@ has_room(csc_lane *lane, size_t bytes)
 {
     const cascade_engine_options *options = &lane->engine->options;
 
+    csc_assert(lane->state == CSC_LANE_IDLE);
     return lane->item_count < options->batch_cascades_max &&
            lane->item_count < csc_pace_items_max(lane) &&
            lane->births < BIRTHS_MAX && bytes < options->batch_bytes_max &&
@@ -250,6 +261,7 @@ family_bytes(const csc_lane *lane, const csc_run *run)
     size_t most = csc_pace_slice_bytes(lane);
     size_t bytes = run->state.children * CSC_ROW_BYTES;
 
+    csc_assert(run->lane == lane->index);
     return bytes < most ? bytes : most;
 }
 
@@ -259,6 +271,8 @@ collect_runs(csc_lane *lane, size_t bytes)
 {
     size_t bytes_max = lane->engine->options.batch_bytes_max;
 
+    csc_assert(csc_lock_is_held(&lane->engine->mutex) &&
+               lane->state == CSC_LANE_IDLE);
     while (lane->first_dirty != NULL && has_room(lane, bytes)) {
         csc_item *item = &lane->items[lane->item_count];
         bool alone = lane->first_dirty->slow > 0;
@@ -283,6 +297,8 @@ collect_runs(csc_lane *lane, size_t bytes)
 static size_t
 collect_starts(csc_lane *lane, size_t bytes, size_t items_max)
 {
+    csc_assert(csc_lock_is_held(&lane->engine->mutex) &&
+               lane->state == CSC_LANE_IDLE);
     while (lane->first_start != NULL && lane->item_count < items_max &&
            has_room(lane, bytes)) {
         csc_item *item = &lane->items[lane->item_count];
@@ -311,6 +327,7 @@ collect_locked(csc_lane *lane)
     size_t items_max = lane->engine->options.batch_cascades_max;
     size_t bytes = 0;
 
+    csc_assert(csc_lock_is_held(&lane->engine->mutex));
     csc_assert(lane->item_count == 0 && !lane->native);
     if (lane->starts_first)
         bytes = collect_starts(lane, bytes, (items_max + 1) / 2);
@@ -339,6 +356,7 @@ commit_slice(csc_lane *lane)
                            .number = lane->number + 1,
                            .changes = &lane->changes[first->first]};
 
+    csc_assert(csc_lock_is_none_held() && lane->in_round);
     batch.change_count = last->first + last->count - first->first;
     csc_assert(lane->state == CSC_LANE_BUILT && first <= last);
     csc_assert(batch.change_count <= lane->change_room - first->first);
@@ -363,6 +381,7 @@ find_unbuilt(csc_lane *lane)
 static bool
 has_starts(const csc_lane *lane)
 {
+    csc_assert(lane->in_round);
     csc_assert(lane->from + lane->slice <= lane->item_count);
     for (size_t i = lane->from; i < lane->from + lane->slice; i++)
         if (lane->items[i].start != NULL)
@@ -380,6 +399,8 @@ take_starts_out_locked(csc_lane *lane)
     size_t kept = 0;
     size_t slice = 0;
 
+    csc_assert(csc_lock_is_held(&lane->engine->mutex) &&
+               lane->state == CSC_LANE_BUILT);
     csc_assert(to <= lane->item_count);
     for (size_t i = lane->from; i < lane->item_count; i++) {
         if (i < to && lane->items[i].start != NULL) {
@@ -415,11 +436,12 @@ settle_number(csc_lane *lane)
         csc_move_settle(engine->store, &engine->incarnation.id, lane->index,
                         lane->number + 1, &committed);
 
+    csc_assert(lane->in_round && csc_lane_queue_is_owned_locked(lane));
     if (err == CASCADE_ERR_FENCED || err == CASCADE_ERR_LOST) {
         csc_outcome_lose(lane, err);
         return err;
     }
-    pthread_mutex_lock(&engine->mutex);
+    csc_lock_take(&engine->mutex);
     lane->state = err == CASCADE_OK || err == CASCADE_ERR_UNSUPPORTED
                       ? CSC_LANE_BUILT
                       : CSC_LANE_SETTLING;
@@ -427,7 +449,8 @@ settle_number(csc_lane *lane)
         lane->number += 2;
         lane->tried = false;
     }
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
+    csc_assert(csc_lane_queue_is_owned_locked(lane));
     if (lane->state == CSC_LANE_SETTLING)
         csc_outcome_try_later(lane, err);
     return err;
@@ -439,9 +462,10 @@ let_starts_go(csc_lane *lane, const char *why)
     cascade_engine *engine = lane->engine;
     size_t count = 0;
 
-    pthread_mutex_lock(&engine->mutex);
+    csc_assert(lane->in_round && !lane->tried);
+    csc_lock_take(&engine->mutex);
     count = take_starts_out_locked(lane);
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
     csc_log_add(&engine->store->log, CASCADE_LOG_WARNING,
                 "lane %u: %zu starts go on by themselves: %s",
                 (unsigned)lane->index, count, why);
@@ -454,6 +478,7 @@ give_way(csc_lane *lane)
     cascade_err err = CASCADE_OK;
     char why[CSC_TROUBLE_SIZE];
 
+    csc_assert(lane->in_round && lane->state == CSC_LANE_BUILT);
     (void)snprintf(why, sizeof(why), "%s", cascade_errmsg());
     if (!has_starts(lane)) {
         csc_outcome_try_later(lane, CASCADE_ERR_AGAIN);
@@ -472,6 +497,7 @@ give_way(csc_lane *lane)
 static void
 take_refusal(csc_lane *lane)
 {
+    csc_assert(lane->in_round && lane->state == CSC_LANE_BUILT);
     if (lane->tried) {
         csc_error_kept kept;
 
@@ -507,11 +533,12 @@ settle_first(csc_lane *lane)
 static void
 note_slow(csc_lane *lane, cascade_err err)
 {
-    pthread_mutex_lock(&lane->engine->mutex);
+    csc_assert(lane->in_round && lane->state == CSC_LANE_BUILT);
+    csc_lock_take(&lane->engine->mutex);
     lane->slow = csc_pace_was_slow(lane, err);
     if (lane->slow)
         lane->state = CSC_LANE_SETTLING;
-    pthread_mutex_unlock(&lane->engine->mutex);
+    csc_lock_give(&lane->engine->mutex);
 }
 
 static void
@@ -520,6 +547,7 @@ attempt(csc_lane *lane)
     cascade_err err =
         lane->state == CSC_LANE_FILLED ? csc_batch_build(lane) : CASCADE_OK;
 
+    csc_assert(csc_lock_is_none_held() && lane->in_round);
     csc_assert(csc_lane_queue_is_busy_locked(lane));
     if (err != CASCADE_OK) {
         csc_outcome_try_later(lane, err);
@@ -555,6 +583,7 @@ begin_round_locked(csc_lane *lane)
 {
     int64_t at_ns = 0;
 
+    csc_assert(csc_lock_is_held(&lane->engine->mutex) && lane->in_round);
     if (!has_work(lane, &at_ns))
         return false;
     csc_assert(csc_lane_queue_is_sound_locked(lane));
@@ -576,20 +605,21 @@ go_round(csc_lane *lane, bool tell)
     bool busy = false;
     bool rescuing = false;
 
+    csc_assert(csc_lock_is_none_held());
     csc_vital_sign(&lane->vital);
-    pthread_mutex_lock(&engine->mutex);
+    csc_lock_take(&engine->mutex);
     csc_assert(lane->in_round);
     busy = begin_round_locked(lane);
     rescuing = lane->state == CSC_LANE_RESCUE;
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
     if (rescuing)
-        csc_outcome_rescue_locked(lane);
+        csc_outcome_rescue(lane);
     else if (busy && lane->native)
         csc_node_txn_settle(lane);
     else if (busy)
         attempt(lane);
     csc_vital_sign(&lane->vital);
-    pthread_mutex_lock(&engine->mutex);
+    csc_lock_take(&engine->mutex);
     csc_assert(lane->in_round && csc_lane_queue_is_sound_locked(lane));
     lane->in_round = false;
     csc_txn_slot_ended_locked(lane);
@@ -598,13 +628,14 @@ go_round(csc_lane *lane, bool tell)
     (void)csc_lane_pending_locked(lane, &at_ns);
     if (tell && at_ns != INT64_MAX)
         csc_lane_queue_wake_locked(lane);
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
     csc_log_queue_tell(engine);
 }
 
 bool
 csc_lane_enter_locked(csc_lane *lane)
 {
+    csc_assert(csc_lock_is_held(&lane->engine->mutex) && !lane->native);
     if (lane->in_round || lane->engine->options.mode != CASCADE_MODE_THREADS)
         return false;
     lane->in_round = true;
@@ -614,6 +645,7 @@ csc_lane_enter_locked(csc_lane *lane)
 void
 csc_lane_serve(csc_lane *lane)
 {
+    csc_assert(csc_lock_is_none_held() && lane->in_round);
     go_round(lane, true);
 }
 
@@ -624,10 +656,11 @@ csc_lane_round(csc_lane *lane)
     int64_t at_ns = 0;
     bool entered = false;
 
-    pthread_mutex_lock(&engine->mutex);
+    csc_assert(csc_lock_is_none_held());
+    csc_lock_take(&engine->mutex);
     entered = csc_lane_pending_locked(lane, &at_ns);
     lane->in_round = lane->in_round || entered;
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
     if (entered)
         go_round(lane, false);
     return entered;
@@ -640,7 +673,8 @@ csc_lane_fini(csc_lane *lane)
     cascade_engine *engine = lane->engine;
     bool tried = false;
 
-    pthread_mutex_lock(&engine->mutex);
+    csc_assert(csc_lock_is_none_held());
+    csc_lock_take(&engine->mutex);
     while (lane->in_round)
         csc_wakeup_wait_locked(engine, &engine->wakeup.quiet_cond, -1);
     tried = lane->tried;
@@ -661,7 +695,7 @@ csc_lane_fini(csc_lane *lane)
         csc_run_unref(item.run);
     }
     lane->state = CSC_LANE_IDLE;
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
     csc_arena_fini(&lane->arena);
     csc_mem_free(lane->items);
     csc_mem_free(lane->changes);

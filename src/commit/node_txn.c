@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/data/text.h"
 #include "base/error.h"
+#include "base/lock.h"
 #include "base/log.h"
 #include "cascade/cascade.h"
 #include "cascade/store.h"
@@ -45,6 +46,7 @@ hold(cascade_engine *engine)
 {
     int64_t backoff_ms = csc_outcome_backoff_ms(engine->txn.backoff_ms);
 
+    csc_assert(csc_lock_is_held(&engine->mutex));
     engine->txn.backoff_ms = backoff_ms;
     engine->txn.begin_at_ns = csc_clock_now_ns(engine) + backoff_ms * CSC_MS_NS;
     csc_wakeup_house_locked(engine);
@@ -57,12 +59,14 @@ put_back_locked(cascade_engine *engine, csc_lane *lane)
 {
     csc_run *run = lane->run;
 
+    csc_assert(csc_lock_is_held(&engine->mutex) && lane->taken);
     if (lane->begun != CASCADE_ERR_STOPPED)
         hold(engine);
     csc_txn_slot_let_go_locked(engine, lane);
     lane->taken = false;
     csc_txn_slot_set_aside_locked(engine, lane->exec, true, true);
     engine->stats.attempts--;
+    csc_assert(engine->calls.running > 0);
     engine->calls.running--;
     if (engine->calls.running == 0)
         pthread_cond_broadcast(&engine->wakeup.quiet_cond);
@@ -76,10 +80,11 @@ check_turn(cascade_engine *engine)
     bool stops = false;
     bool may = false;
 
-    pthread_mutex_lock(&engine->mutex);
+    csc_assert(csc_lock_is_none_held());
+    csc_lock_take(&engine->mutex);
     may = csc_backlog_may_begin(engine);
     stops = atomic_load_explicit(&engine->stop_requested, memory_order_relaxed);
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
     if (may)
         return CASCADE_OK;
     return stops ? csc_fail(CASCADE_ERR_STOPPED, "the engine stops")
@@ -96,6 +101,7 @@ begin(csc_lane *lane, const csc_node_def *def)
     cascade_err err =
         csc_move_begin(engine->store, def->transaction_ms, &lane->transaction);
 
+    csc_assert(csc_lock_is_none_held() && lane->txn == CSC_TXN_NONE);
     if (err != CASCADE_OK)
         return err;
     err = check_turn(engine);
@@ -124,6 +130,7 @@ csc_node_txn_begin(cascade_engine *engine, csc_lane *lane, csc_call *call)
     cascade_err err = begin(lane, def);
     bool back = false;
 
+    csc_assert(csc_lock_is_none_held());
     if (err != CASCADE_OK)
         (void)snprintf(lane->trouble, sizeof(lane->trouble), "%s",
                        cascade_errmsg());
@@ -131,7 +138,7 @@ csc_node_txn_begin(cascade_engine *engine, csc_lane *lane, csc_call *call)
         csc_log_add(&engine->store->log, CASCADE_LOG_WARNING,
                     "node %s: its transaction was not begun: %s", def->name,
                     cascade_errmsg());
-    pthread_mutex_lock(&engine->mutex);
+    csc_lock_take(&engine->mutex);
     csc_assert(lane->taken && !csc_lane_queue_is_busy_locked(lane));
     lane->begun = err;
     lane->txn = err == CASCADE_OK ? CSC_TXN_OPEN : CSC_TXN_NONE;
@@ -145,7 +152,7 @@ csc_node_txn_begin(cascade_engine *engine, csc_lane *lane, csc_call *call)
         csc_time_limit_begin_locked(engine, call, lane->exec);
         csc_advance_run(engine, run); /* its time may be over since */
     }
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
     return !back;
 }
 
@@ -157,6 +164,7 @@ roll_back(csc_lane *lane)
     cascade_engine *engine = lane->engine;
     cascade_err err = CASCADE_OK;
 
+    csc_assert(csc_lock_is_none_held() && lane->taken);
     if (lane->txn != CSC_TXN_NONE)
         err = csc_move_abandon(engine->store, &lane->transaction);
     lane->txn = CSC_TXN_NONE;
@@ -168,6 +176,7 @@ csc_node_txn_keep_locked(csc_lane *lane, csc_post *post)
 {
     csc_run *run = lane->run;
 
+    csc_assert(csc_lock_is_held(&lane->engine->mutex));
     csc_assert(lane->txn != CSC_TXN_KEPT);
     if (lane->txn == CSC_TXN_NONE || post == NULL || run->native != lane) {
         csc_txn_slot_let_go_locked(lane->engine, lane);
@@ -198,6 +207,9 @@ make_failure_locked(cascade_engine *engine, const csc_run *run, csc_post *post,
         &csc_node_def_find(engine, exec->name)->attempts;
     int32_t failed = exec->attempts + 1;
 
+    csc_assert(csc_lock_is_held(&engine->mutex) &&
+               (post->kind == CSC_POST_COMPLETE ||
+                (post->kind == CSC_POST_ATTEMPT && final)));
     post->effects = (csc_effects){0};
     post->next_run = (csc_next_run){.node = NULL};
     post->attempts = failed;
@@ -224,17 +236,19 @@ make_final(csc_lane *lane, csc_post *post)
     cascade_err err = CASCADE_OK;
     char text[CSC_NOTE_SIZE];
 
+    csc_assert(csc_lock_is_none_held() && lane->txn == CSC_TXN_NONE);
     (void)snprintf(text, sizeof(text), "%s", cascade_errmsg());
-    pthread_mutex_lock(&engine->mutex);
+    csc_lock_take(&engine->mutex);
     if (run->native == lane)
         err = make_failure_locked(engine, run, post, text, true);
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
     return err;
 }
 
 cascade_err
 csc_node_txn_returned(csc_lane *lane, csc_post *post)
 {
+    csc_assert(csc_lock_is_none_held() && lane->txn != CSC_TXN_KEPT);
     if ((post == NULL || post->kind != CSC_POST_COMPLETE) &&
         roll_back(lane) == CASCADE_ERR_MISUSE && post != NULL &&
         post->kind == CSC_POST_ATTEMPT)
@@ -251,7 +265,8 @@ fail(csc_lane *lane, const char *text, bool final)
     csc_run *run = lane->items[0].run;
     cascade_err err = CASCADE_OK;
 
-    pthread_mutex_lock(&engine->mutex);
+    csc_assert(lane->in_round && lane->item_count == 1);
+    csc_lock_take(&engine->mutex);
     csc_run_end_commit(run);
     if (!csc_run_is_gone(run))
         err = make_failure_locked(engine, run, post, text, final);
@@ -263,7 +278,7 @@ fail(csc_lane *lane, const char *text, bool final)
     }
     csc_run_unref(run);
     csc_apply_end_batch_locked(lane);
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
 }
 
 static void
@@ -271,6 +286,7 @@ fail_as_told(csc_lane *lane, bool final)
 {
     char text[CSC_NOTE_SIZE];
 
+    csc_assert(lane->txn == CSC_TXN_NONE);
     (void)snprintf(text, sizeof(text), "%s", cascade_errmsg());
     fail(lane, text, final);
 }
@@ -280,10 +296,10 @@ apply(csc_lane *lane)
 {
     cascade_engine *engine = lane->engine;
 
-    pthread_mutex_lock(&engine->mutex);
+    csc_lock_take(&engine->mutex);
     csc_assert(lane->txn == CSC_TXN_NONE);
     engine->stats.transactions++;
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
     csc_apply_batch(lane);
     if (!lane->guest_used)
         return;
@@ -297,12 +313,13 @@ give_up(csc_lane *lane)
 {
     char text[CSC_NOTE_SIZE];
 
-    pthread_mutex_lock(&lane->engine->mutex);
+    csc_assert(lane->in_round && lane->txn == CSC_TXN_NONE);
+    csc_lock_take(&lane->engine->mutex);
     lane->number += 2;
     (void)snprintf(text, sizeof(text), "the transaction was not committed: %s",
                    lane->trouble);
     lane->trouble[0] = '\0';
-    pthread_mutex_unlock(&lane->engine->mutex);
+    csc_lock_give(&lane->engine->mutex);
     fail(lane, text, false);
 }
 
@@ -313,6 +330,7 @@ csc_node_txn_settle(csc_lane *lane)
     bool committed = false;
     cascade_err err = CASCADE_OK;
 
+    csc_assert(csc_lock_is_none_held() && lane->in_round);
     csc_vital_sign(&lane->vital);
     csc_assert(lane->item_count == 1 && lane->txn == CSC_TXN_NONE);
     err = csc_move_settle(engine->store, &engine->incarnation.id, lane->index,
@@ -338,6 +356,7 @@ finish(csc_lane *lane)
                            .changes = lane->changes,
                            .change_count = lane->items[0].count};
 
+    csc_assert(lane->in_round && lane->state == CSC_LANE_BUILT);
     csc_assert(lane->txn == CSC_TXN_KEPT);
     lane->txn = CSC_TXN_NONE;
     return csc_move_finish(engine->store, &lane->transaction, &batch,
@@ -350,6 +369,7 @@ give_back(csc_lane *lane, cascade_err err)
 {
     csc_error_kept kept;
 
+    csc_assert(err != CASCADE_OK && lane->txn == CSC_TXN_KEPT);
     csc_error_keep(&kept, err);
     (void)roll_back(lane);
     return csc_error_restore(&kept);
@@ -360,6 +380,7 @@ commit(csc_lane *lane)
 {
     cascade_err err = csc_batch_build(lane);
 
+    csc_assert(csc_lock_is_none_held() && lane->txn == CSC_TXN_KEPT);
     if (err == CASCADE_OK && lane->items[0].err != CASCADE_OK) {
         (void)give_back(lane, lane->items[0].err);
         csc_outcome_refuse(lane, CASCADE_ERR_TOO_LARGE);
@@ -386,7 +407,8 @@ await_try(csc_lane *lane)
     cascade_engine *engine = lane->engine;
     bool due = false;
 
-    pthread_mutex_lock(&engine->mutex);
+    csc_assert(csc_lock_is_none_held());
+    csc_lock_take(&engine->mutex);
     while (csc_lane_queue_is_busy_locked(lane) && !due &&
            !engine->wakeup.threads_end) {
         int64_t left_ns = lane->retry_at_ns - csc_clock_now_ns(engine);
@@ -399,7 +421,7 @@ await_try(csc_lane *lane)
             csc_wakeup_wait_locked(engine, &lane->cond,
                                    left_ns / CSC_MS_NS + 1);
     }
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
     return due;
 }
 
@@ -410,13 +432,14 @@ csc_node_txn_end(csc_lane *lane)
     bool threads = engine->options.mode == CASCADE_MODE_THREADS;
     bool put_off = false;
 
+    csc_assert(csc_lock_is_none_held() && lane->taken);
     if (lane->txn == CSC_TXN_KEPT)
         commit(lane);
     else
         (void)roll_back(lane);
     while (threads && await_try(lane))
         csc_node_txn_settle(lane);
-    pthread_mutex_lock(&engine->mutex);
+    csc_lock_take(&engine->mutex);
     csc_assert(csc_lane_queue_is_sound_locked(lane));
     csc_assert(lane->native && lane->taken && lane->txn == CSC_TXN_NONE);
     lane->taken = false;
@@ -427,6 +450,6 @@ csc_node_txn_end(csc_lane *lane)
     else
         csc_txn_slot_resume_locked(engine);
     put_off = engine->txn.put_off;
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
     return put_off;
 }

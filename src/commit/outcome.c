@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/lock.h"
 #include "base/log.h"
 #include "cascade/cascade.h"
 #include "cascade/store.h"
@@ -37,6 +38,7 @@
 int64_t
 csc_outcome_backoff_ms(int64_t last_ms)
 {
+    csc_assert(last_ms >= 0);
     if (last_ms == 0)
         return BACKOFF_FIRST_MS;
     return last_ms * 2 < BACKOFF_MAX_MS ? last_ms * 2 : BACKOFF_MAX_MS;
@@ -45,6 +47,7 @@ csc_outcome_backoff_ms(int64_t last_ms)
 void
 csc_outcome_set_backoff_locked(csc_lane *lane)
 {
+    csc_assert(csc_lock_is_held(&lane->engine->mutex));
     lane->backoff_ms = csc_outcome_backoff_ms(lane->backoff_ms);
     csc_assert(lane->backoff_ms > 0 && lane->backoff_ms <= BACKOFF_MAX_MS);
     lane->retry_at_ns =
@@ -54,6 +57,7 @@ csc_outcome_set_backoff_locked(csc_lane *lane)
 void
 csc_outcome_part_with_locked(csc_lane *lane, csc_start *start)
 {
+    csc_assert(csc_lock_is_held(&lane->engine->mutex) && !start->queued);
     if (!start->left)
         csc_blocked_add(lane->engine->store, start);
     csc_start_request_done_locked(lane->engine, start, CASCADE_ERR_AGAIN);
@@ -65,6 +69,7 @@ csc_outcome_put_back_locked(csc_lane *lane, csc_item *item)
     csc_run *run = item->run;
     csc_post *last = item->posts;
 
+    csc_assert(csc_lock_is_held(&lane->engine->mutex) && item->posts != NULL);
     csc_assert(!lane->native && !csc_run_is_gone(run));
     csc_assert(run->lane == lane->index);
     while (last->next != NULL)
@@ -83,6 +88,7 @@ csc_outcome_put_back_locked(csc_lane *lane, csc_item *item)
 static void
 put_back_singly(csc_lane *lane, csc_item *item)
 {
+    csc_assert(item->posts->next != NULL);
     item->run->one_by_one = true;
     csc_outcome_put_back_locked(lane, item);
 }
@@ -92,6 +98,7 @@ put_back_singly(csc_lane *lane, csc_item *item)
 static void
 take_apart(const csc_run *run, const csc_post *post, csc_reload *reload)
 {
+    csc_assert(post->kind == CSC_POST_RECEIVE);
     reload->single = true;
     reload->hopeless = post->message_count == 1 && !post->messages->repeated &&
                        run->extent == CSC_EXTENT_WHOLE;
@@ -108,6 +115,7 @@ expel(csc_lane *lane, csc_item *item)
                          .give_up =
                              kind == CSC_POST_FAIL || kind == CSC_POST_FREE};
 
+    csc_assert(csc_lock_is_held(&lane->engine->mutex));
     if (run->plan != NULL && kind == CSC_POST_SLICE) {
         reload.fail_id = -1;
         reload.refused = !run->plan->at.in_force;
@@ -135,11 +143,12 @@ csc_outcome_refuse(csc_lane *lane, cascade_err err)
     csc_item *item = &lane->items[lane->from];
     char id[CASCADE_UUID_TEXT_SIZE];
 
+    csc_assert(csc_lock_is_none_held() && lane->in_round);
     csc_log_add(&engine->store->log, CASCADE_LOG_ERROR,
                 "the store refuses what cascade %s has to record: %s",
                 cascade_uuid_format(csc_batch_item_id(item), id),
                 cascade_errmsg());
-    pthread_mutex_lock(&engine->mutex);
+    csc_lock_take(&engine->mutex);
     csc_assert(lane->from < lane->item_count);
     engine->stats.refusals++;
     if (item->start != NULL)
@@ -149,15 +158,16 @@ csc_outcome_refuse(csc_lane *lane, cascade_err err)
     else
         expel(lane, item);
     csc_apply_go_on_locked(lane, 1);
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
 }
 
-/* Runs lose what they posted; starts stay, for `csc_outcome_rescue_locked`. */
+/* Runs lose what they posted; starts stay, for `csc_outcome_rescue`. */
 void
 csc_outcome_abandon_locked(csc_lane *lane)
 {
     size_t kept = 0;
 
+    csc_assert(csc_lock_is_held(&lane->engine->mutex));
     csc_assert(csc_lane_queue_is_owned_locked(lane));
     csc_assert(lane->from <= lane->item_count);
     for (size_t i = lane->from; i < lane->item_count; i++) {
@@ -180,12 +190,14 @@ csc_outcome_abandon_locked(csc_lane *lane)
     lane->backoff_ms = 0;
     if (kept == 0)
         csc_apply_end_batch_locked(lane);
+    csc_assert(lane->state == CSC_LANE_IDLE || kept > 0);
 }
 
 /* What a start is told of which an earlier try had no answer. */
 static cascade_err
 tell_doubt_locked(csc_lane *lane, cascade_err err)
 {
+    csc_assert(csc_lock_is_held(&lane->engine->mutex));
     err = csc_error_in_doubt(err, "start");
     if (err == CASCADE_ERR_OUTCOME_UNKNOWN)
         (void)snprintf(lane->trouble, sizeof(lane->trouble), "%s",
@@ -196,7 +208,7 @@ tell_doubt_locked(csc_lane *lane, cascade_err err)
 /* Hands the next start to `submit`, owned by nobody; one nobody waits for any
  * more is let go: it was reported as unknown. */
 void
-csc_outcome_rescue_locked(csc_lane *lane)
+csc_outcome_rescue(csc_lane *lane)
 {
     cascade_engine *engine = lane->engine;
     csc_start *start = lane->items[lane->from].start;
@@ -206,7 +218,8 @@ csc_outcome_rescue_locked(csc_lane *lane)
                                      .brief = true};
     cascade_err err = csc_sealing_submit(engine->store, &submission);
 
-    pthread_mutex_lock(&engine->mutex);
+    csc_assert(csc_lock_is_none_held() && lane->in_round);
+    csc_lock_take(&engine->mutex);
     csc_assert(lane->state == CSC_LANE_RESCUE && !start->done);
     if (err == CASCADE_ERR_LOST)
         (void)snprintf(lane->trouble, sizeof(lane->trouble), "%s",
@@ -226,29 +239,31 @@ csc_outcome_rescue_locked(csc_lane *lane)
         if (lane->from == lane->item_count)
             csc_apply_end_batch_locked(lane);
     }
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
 }
 
 void
 csc_outcome_try_later(csc_lane *lane, cascade_err err)
 {
+    csc_assert(csc_lock_is_none_held());
     csc_log_add(&lane->engine->store->log, CASCADE_LOG_WARNING,
                 "lane %u: batch of %zu not committed, trying again: %s",
                 (unsigned)lane->index, lane->slice, cascade_errmsg());
-    pthread_mutex_lock(&lane->engine->mutex);
+    csc_lock_take(&lane->engine->mutex);
     csc_assert(lane->in_round && csc_lane_queue_is_owned_locked(lane));
     (void)snprintf(lane->trouble, sizeof(lane->trouble), "%s",
                    cascade_errmsg());
     lane->tried = lane->tried || err == CASCADE_ERR_UNAVAILABLE;
     csc_outcome_set_backoff_locked(lane);
-    pthread_mutex_unlock(&lane->engine->mutex);
+    csc_lock_give(&lane->engine->mutex);
 }
 
 void
 csc_outcome_lose(csc_lane *lane, cascade_err err)
 {
-    pthread_mutex_lock(&lane->engine->mutex);
+    csc_assert(csc_lock_is_none_held() && lane->in_round);
+    csc_lock_take(&lane->engine->mutex);
     csc_drop_lose(lane->engine, err);
     csc_outcome_abandon_locked(lane);
-    pthread_mutex_unlock(&lane->engine->mutex);
+    csc_lock_give(&lane->engine->mutex);
 }

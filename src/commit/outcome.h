@@ -32,6 +32,6 @@ void csc_outcome_part_with_locked(csc_lane *lane, csc_start *start);
 void csc_outcome_set_backoff_locked(csc_lane *lane);
 
 /* Leaves only starts in the batch: the incarnation is gone. */
-void csc_outcome_rescue_locked(csc_lane *lane);
+void csc_outcome_rescue(csc_lane *lane);
 
 #endif

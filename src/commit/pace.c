@@ -44,6 +44,7 @@
 #include "base/clock.h"
 #include "base/data/pace.h"
 #include "base/error.h"
+#include "base/lock.h"
 #include "cascade/cascade.h"
 #include "change/build/build.h"
 #include "change/message_list.h"
@@ -101,6 +102,7 @@ widen(size_t limit, size_t most)
 static void
 set_items_pace(csc_lane *lane)
 {
+    csc_assert(lane->in_round);
     lane->items_max =
         widen(lane->items_max, lane->engine->options.batch_cascades_max);
 }
@@ -108,6 +110,7 @@ set_items_pace(csc_lane *lane)
 void
 csc_pace_make_up_locked(csc_run *run)
 {
+    csc_assert(csc_lock_is_held(&run->engine->mutex));
     run->receive_max = widen(run->receive_max, RECEIVE_MOST);
     if (run->slow > 0)
         run->slow--;
@@ -141,6 +144,7 @@ static const csc_pace_bounds slice_bounds = {SLICE_MIN_BYTES, CSC_SLICE_BYTES};
 static int64_t
 average(int64_t average_ns, int64_t took_ns, int64_t part)
 {
+    csc_assert(took_ns >= 0);
     csc_assert(average_ns >= 0 && part > 0);
     if (average_ns == 0)
         return took_ns;
@@ -175,6 +179,7 @@ set_slice_pace(csc_lane *lane)
 void
 csc_pace_set(csc_lane *lane)
 {
+    csc_assert(csc_lock_is_none_held() && lane->in_round);
     set_items_pace(lane);
     set_slice_pace(lane);
 }
@@ -190,6 +195,7 @@ deadline_ms(const csc_lane *lane)
 bool
 csc_pace_was_slow(csc_lane *lane, cascade_err err)
 {
+    csc_assert(csc_lock_is_held(&lane->engine->mutex) && lane->in_round);
     lane->took_ns = csc_clock_now_ns(lane->engine) - lane->begun_ns;
     return (err == CASCADE_ERR_UNAVAILABLE || err == CASCADE_ERR_NOT_DONE) &&
            lane->took_ns >= deadline_ms(lane) * CSC_MS_NS / SLOW_SHARE;
@@ -212,6 +218,8 @@ pause_ms(const csc_lane *lane, const csc_run *run)
 static void
 let_go_locked(cascade_engine *engine, csc_item *item, const csc_reload *reload)
 {
+    csc_assert(csc_lock_is_held(&engine->mutex) &&
+               csc_run_is_committing(item->run));
     csc_run_end_commit(item->run);
     csc_run_free_posts(item->posts, CASCADE_ERR_FENCED);
     csc_drop_expel(engine, item->run, reload, CASCADE_ERR_FENCED);
@@ -230,6 +238,7 @@ set_aside_locked(csc_lane *lane, csc_item *item)
                          .slow = run->slow};
     char id[CASCADE_UUID_TEXT_SIZE];
 
+    csc_assert(csc_lock_is_held(&lane->engine->mutex));
     if (run->plan != NULL) {
         reload.plans = true;
         reload.from = run->plan->from;
@@ -257,6 +266,7 @@ divide_run_locked(csc_lane *lane, csc_item *item)
                     csc_reset_is_divisible(run->plan, bytes)) &&
                    bytes > SLICE_MIN_BYTES;
 
+    csc_assert(csc_lock_is_held(&lane->engine->mutex) && lane->slice == 1);
     if (csc_run_is_gone(run)) {
         let_go_locked(lane->engine, item, &run->reload);
         return;
@@ -286,7 +296,9 @@ csc_pace_divide(csc_lane *lane)
     cascade_engine *engine = lane->engine;
     csc_item *item = &lane->items[lane->from];
 
-    pthread_mutex_lock(&engine->mutex);
+    csc_assert(csc_lock_is_none_held() && lane->in_round);
+    csc_assert(lane->state == CSC_LANE_BUILT && !lane->tried);
+    csc_lock_take(&engine->mutex);
     lane->retry_at_ns = 0;
     lane->backoff_ms = 0;
     if (lane->slice > 1) {
@@ -299,5 +311,5 @@ csc_pace_divide(csc_lane *lane)
             divide_run_locked(lane, item);
         csc_apply_go_on_locked(lane, 1);
     }
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
 }

@@ -22,6 +22,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/lock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/origin.h"
@@ -59,6 +60,7 @@
 static cascade_err
 list_names(cascade_engine *engine)
 {
+    csc_assert(engine->life == CSC_LIFE_NEW && engine->node_names == NULL);
     engine->node_names = csc_mem_zalloc(engine->node_count + 1, sizeof(char *));
     if (engine->node_names == NULL)
         return csc_fail_memory();
@@ -93,10 +95,10 @@ cascade_engine_start(cascade_engine *engine)
         engine->node_names = NULL;
         return err;
     }
-    pthread_mutex_lock(&engine->mutex);
+    csc_lock_take(&engine->mutex);
     engine->life = CSC_LIFE_RUNNING;
     csc_wakeup_host_locked(engine);
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
     err = csc_threads_start(engine);
     if (err != CASCADE_OK) {
         (void)cascade_engine_stop(engine, CLOSE_TIMEOUT_MS);
@@ -113,6 +115,7 @@ cascade_engine_start(cascade_engine *engine)
 static void
 run_lanes(cascade_engine *engine)
 {
+    csc_assert(csc_lock_is_none_held());
     for (uint32_t i = 0; i < csc_lane_queue_lane_count(engine); i++)
         while (csc_lane_round(&engine->lanes[i]))
             ;
@@ -123,9 +126,10 @@ do_store_work(cascade_engine *engine)
 {
     int64_t wait_ms = 0;
 
-    pthread_mutex_lock(&engine->mutex);
+    csc_assert(csc_lock_is_none_held());
+    csc_lock_take(&engine->mutex);
     csc_wakeup_house_awake_locked(engine);
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
     run_lanes(engine);
     csc_housekeeper_round(engine, &wait_ms);
     run_lanes(engine);
@@ -137,7 +141,7 @@ begin_poll(cascade_engine *engine)
 {
     bool started = false;
 
-    pthread_mutex_lock(&engine->mutex);
+    csc_lock_take(&engine->mutex);
     started = engine->life != CSC_LIFE_NEW;
     if (started && engine->wakeup.poll_signalled)
         csc_wakeup_drain(engine->wakeup.poll_fd);
@@ -145,7 +149,7 @@ begin_poll(cascade_engine *engine)
         engine->wakeup.poll_signalled = false;
         engine->wakeup.callers++;
     }
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
     return started;
 }
 
@@ -170,23 +174,23 @@ cascade_engine_poll(cascade_engine *engine, size_t max, size_t *ran)
         return csc_fail(CASCADE_ERR_MISUSE, "poll: start the engine first");
     if (engine->options.mode == CASCADE_MODE_INLINE)
         do_store_work(engine);
-    pthread_mutex_lock(&engine->mutex);
+    csc_lock_take(&engine->mutex);
     engine->workers->looper.thread = pthread_self();
     if (max == 0)
         max = engine->ready.count;
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
     while (count < max && csc_engine_work(engine, &engine->workers->looper))
         count++;
     if (csc_origin_check(engine) != CASCADE_OK)
         return CASCADE_ERR_MISUSE; /* a node has forked: this is the child */
     if (engine->options.mode == CASCADE_MODE_INLINE)
         run_lanes(engine);
-    pthread_mutex_lock(&engine->mutex);
+    csc_lock_take(&engine->mutex);
     if (engine->ready.count > 0 && !csc_backlog_note_wait(engine))
         csc_wakeup_host_locked(engine);
     engine->wakeup.callers--;
     pthread_cond_broadcast(&engine->wakeup.quiet_cond);
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
     if (ran != NULL)
         *ran = count;
     return csc_ok();
@@ -208,7 +212,7 @@ cascade_engine_timeout_ms(cascade_engine *engine)
         return wait_ms;
     if (engine == NULL)
         return wait_ms;
-    pthread_mutex_lock(&engine->mutex);
+    csc_lock_take(&engine->mutex);
     if (engine->options.mode == CASCADE_MODE_INLINE)
         wait_ms = csc_housekeeper_wait_ms_locked(engine);
     for (uint32_t i = 0; i < csc_lane_queue_lane_count(engine) && wait_ms > 0 &&
@@ -226,7 +230,7 @@ cascade_engine_timeout_ms(cascade_engine *engine)
     }
     if (csc_backlog_may_take(engine))
         wait_ms = 0;
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
     return wait_ms < CSC_WAIT_MAX_MS ? wait_ms : CSC_WAIT_MAX_MS;
 }
 
@@ -284,6 +288,8 @@ cascade_engine_wait(cascade_engine *engine, int64_t timeout_ms)
 static bool
 drain_locked(cascade_engine *engine, int64_t end_ms)
 {
+    csc_assert(csc_lock_is_held(&engine->mutex) &&
+               engine->life == CSC_LIFE_DRAINING);
     while (!csc_drop_quiet(engine)) {
         int64_t left = csc_clock_left_ms(end_ms);
 
@@ -291,9 +297,9 @@ drain_locked(cascade_engine *engine, int64_t end_ms)
             return false;
         if (engine->options.mode == CASCADE_MODE_INLINE &&
             !csc_txn_slot_blocks_locked(engine)) {
-            pthread_mutex_unlock(&engine->mutex);
+            csc_lock_give(&engine->mutex);
             run_lanes(engine);
-            pthread_mutex_lock(&engine->mutex);
+            csc_lock_take(&engine->mutex);
         }
         csc_wakeup_wait_locked(engine, &engine->wakeup.quiet_cond,
                                left < DRAIN_POLL_MS ? left : DRAIN_POLL_MS);
@@ -304,6 +310,7 @@ drain_locked(cascade_engine *engine, int64_t end_ms)
 static void
 detach(cascade_engine *engine, const cascade_uuid *id)
 {
+    csc_assert(csc_lock_is_none_held());
     if (csc_move_detach(engine->store, id) != CASCADE_OK)
         csc_log_add(&engine->store->log, CASCADE_LOG_WARNING,
                     "detaching failed; the lease will run out: %s",
@@ -314,6 +321,7 @@ detach(cascade_engine *engine, const cascade_uuid *id)
 static void
 drop_locked(cascade_engine *engine)
 {
+    csc_assert(csc_lock_is_held(&engine->mutex));
     csc_drop_all(engine, CASCADE_ERR_STOPPED);
     engine->life = CSC_LIFE_STOPPED;
     csc_ready_queue_call_all(engine);
@@ -326,12 +334,13 @@ release(cascade_engine *engine)
 {
     bool attached = false;
 
+    csc_assert(csc_lock_is_none_held());
     csc_threads_end(engine);
-    pthread_mutex_lock(&engine->mutex);
+    csc_lock_take(&engine->mutex);
     drop_locked(engine);
     attached = engine->incarnation.attached;
     engine->incarnation.attached = false;
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
     for (uint32_t i = 0; i < csc_lane_queue_lane_count(engine); i++)
         csc_lane_fini(&engine->lanes[i]);
     if (attached)
@@ -340,10 +349,10 @@ release(cascade_engine *engine)
         detach(engine, &engine->incarnation.dead_id);
     (void)csc_move_wake(engine->store);
     csc_log_queue_tell(engine);
-    pthread_mutex_lock(&engine->mutex);
+    csc_lock_take(&engine->mutex);
     engine->txn.put_off = false;
     pthread_cond_broadcast(&engine->wakeup.quiet_cond);
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
 }
 
 bool
@@ -352,6 +361,7 @@ csc_engine_work(cascade_engine *engine, csc_worker *worker)
     bool releases = false;
     bool works = csc_worker_round(engine, worker, &releases);
 
+    csc_assert(csc_lock_is_none_held());
     if (releases)
         release(engine);
     return works;
@@ -365,14 +375,15 @@ give_up(cascade_engine *engine)
 {
     bool put_off = false;
 
-    pthread_mutex_lock(&engine->mutex);
+    csc_assert(csc_lock_is_none_held());
+    csc_lock_take(&engine->mutex);
     put_off = csc_txn_slot_blocks_locked(engine);
     engine->txn.put_off = put_off;
     if (put_off) {
         csc_threads_request_end_locked(engine);
         drop_locked(engine);
     }
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
     if (!put_off)
         release(engine);
     csc_log_queue_tell(engine);
@@ -385,7 +396,7 @@ end_work(cascade_engine *engine, int64_t end_ms)
     bool works = false;
     bool quiet = true;
 
-    pthread_mutex_lock(&engine->mutex);
+    csc_lock_take(&engine->mutex);
     works = engine->life == CSC_LIFE_RUNNING;
     if (works) {
         engine->life = CSC_LIFE_DRAINING;
@@ -395,7 +406,7 @@ end_work(cascade_engine *engine, int64_t end_ms)
         engine->life = CSC_LIFE_STOPPED;
         csc_threads_await_left_locked(engine, end_ms);
     }
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
     if (works)
         give_up(engine);
     return quiet;
@@ -406,9 +417,9 @@ fail_stop(cascade_engine *engine, const char *node, int64_t timeout_ms)
 {
     bool put_off = false;
 
-    pthread_mutex_lock(&engine->mutex);
+    csc_lock_take(&engine->mutex);
     put_off = engine->txn.put_off;
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
     return csc_fail(CASCADE_ERR_TIMEOUT,
                     "stop: node %s has not returned within %lld ms; its "
                     "cascades are given up%s",
@@ -430,10 +441,10 @@ cascade_engine_stop(cascade_engine *engine, int64_t timeout_ms)
         return CASCADE_ERR_MISUSE;
     if (engine == NULL)
         return csc_fail(CASCADE_ERR_INVALID, "stop: engine is NULL");
-    pthread_mutex_lock(&engine->mutex);
+    csc_lock_take(&engine->mutex);
     inside = csc_worker_is_inside_locked(engine);
     started = engine->life != CSC_LIFE_NEW;
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
     if (inside)
         return csc_fail(CASCADE_ERR_MISUSE,
                         "stop: called inside a node, which it would wait for; "
@@ -459,6 +470,8 @@ drop_ready(cascade_engine *engine)
 {
     csc_exec *exec = csc_ready_queue_pop(engine);
 
+    csc_assert(csc_lock_is_held(&engine->mutex) &&
+               engine->life == CSC_LIFE_STOPPED);
     while (exec != NULL) {
         csc_run_unref(exec->run);
         exec = csc_ready_queue_pop(engine);
@@ -475,9 +488,9 @@ cascade_engine_close(cascade_engine *engine)
         return CASCADE_ERR_MISUSE;
     if (engine == NULL)
         return csc_ok();
-    pthread_mutex_lock(&engine->mutex);
+    csc_lock_take(&engine->mutex);
     stopped = engine->life == CSC_LIFE_STOPPED;
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
     if (!stopped &&
         cascade_engine_stop(engine, CLOSE_TIMEOUT_MS) == CASCADE_ERR_MISUSE)
         return CASCADE_ERR_MISUSE;
@@ -488,12 +501,12 @@ cascade_engine_close(cascade_engine *engine)
                         "when it has",
                         node);
     csc_store_remove_engine(engine->store, engine);
-    pthread_mutex_lock(&engine->mutex);
+    csc_lock_take(&engine->mutex);
     while (engine->wakeup.callers > 0)
         csc_wakeup_wait_locked(engine, &engine->wakeup.quiet_cond,
                                DRAIN_POLL_MS);
     drop_ready(engine);
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
     csc_log_queue_tell(engine);
     csc_open_free(engine);
     return csc_ok();
@@ -512,7 +525,7 @@ cascade_engine_get_stats(cascade_engine *engine, cascade_engine_stats *stats)
                         "get stats: give an engine, and stats with their size "
                         "set to sizeof(cascade_engine_stats)");
     size = stats->size < sizeof(now) ? stats->size : sizeof(now);
-    pthread_mutex_lock(&engine->mutex);
+    csc_lock_take(&engine->mutex);
     now = engine->stats;
     now.held = engine->runs.count;
     now.held_bytes = engine->room.small_bytes + engine->room.large_bytes;
@@ -522,7 +535,7 @@ cascade_engine_get_stats(cascade_engine *engine, cascade_engine_stats *stats)
     now.waiting = engine->timers.count;
     now.fibers = engine->ready.carriers.fibers;
     now.hydrate_ms = (engine->claims->hydrate_ns + CSC_MS_NS / 2) / CSC_MS_NS;
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
     now.size = stats->size;
     memcpy(stats, &now, size);
     return csc_ok();

@@ -19,6 +19,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/lock.h"
 #include "base/log.h"
 #include "cascade/cascade.h"
 #include "held/clock.h"
@@ -36,6 +37,7 @@ static int64_t
 pause_ns_locked(const cascade_engine *engine, cascade_err err, bool more,
                 int64_t took_ns)
 {
+    csc_assert(csc_lock_is_held(&engine->mutex));
     if (err != CASCADE_OK)
         return RETRY_MS * CSC_MS_NS;
     return more || engine->erasure.due ? took_ns : LOOK_MS * CSC_MS_NS;
@@ -46,13 +48,13 @@ begin(cascade_engine *engine, int64_t now_ns)
 {
     bool due = false;
 
-    pthread_mutex_lock(&engine->mutex);
+    csc_lock_take(&engine->mutex);
     due = engine->incarnation.attached && engine->erasure.at_ns <= now_ns;
     if (due) {
         engine->erasure.due = false;
         engine->erasure.paused = true;
     }
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
     return due;
 }
 
@@ -75,6 +77,7 @@ csc_erasure_round(cascade_engine *engine)
     bool more = false;
     cascade_err err = CASCADE_OK;
 
+    csc_assert(csc_lock_is_none_held());
     if (!begin(engine, begun_ns))
         return;
     err = csc_move_erase(engine->store, &engine->incarnation.id, &more);
@@ -82,9 +85,9 @@ csc_erasure_round(cascade_engine *engine)
         csc_log_add(&engine->store->log, CASCADE_LOG_WARNING,
                     "erasing what was deleted failed: %s", cascade_errmsg());
     now_ns = csc_clock_now_ns(engine);
-    pthread_mutex_lock(&engine->mutex);
+    csc_lock_take(&engine->mutex);
     engine->erasure.at_ns =
         now_ns + pause_ns_locked(engine, err, more, now_ns - begun_ns);
     engine->erasure.paused = err != CASCADE_OK || more || engine->erasure.due;
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
 }

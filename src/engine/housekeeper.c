@@ -41,6 +41,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/lock.h"
 #include "base/mem.h"
 #include "base/uuid.h"
 #include "cascade/cascade.h"
@@ -85,6 +86,7 @@
 static bool
 lanes_are_out(const cascade_engine *engine)
 {
+    csc_assert(csc_lock_is_held(&engine->mutex));
     for (uint32_t i = 0; i < csc_lane_queue_lane_count(engine); i++)
         if (csc_lane_queue_is_owned_locked(&engine->lanes[i]))
             return false;
@@ -112,6 +114,7 @@ insert(const cascade_engine *engine, const cascade_uuid *id)
         .about = text};
     cascade_err err = CASCADE_OK;
 
+    csc_assert(csc_lock_is_none_held() && !engine->incarnation.attached);
     if (text == NULL)
         return csc_fail_memory();
     err = csc_move_attach(engine->store, &incarnation);
@@ -126,7 +129,7 @@ attach_as(cascade_engine *engine, const cascade_uuid *id, int64_t sent_ns)
 
     if (err != CASCADE_OK)
         return err;
-    pthread_mutex_lock(&engine->mutex);
+    csc_lock_take(&engine->mutex);
     engine->incarnation.id = *id;
     engine->incarnation.attached = true;
     csc_lease_begin_locked(engine, sent_ns);
@@ -140,7 +143,7 @@ attach_as(cascade_engine *engine, const cascade_uuid *id, int64_t sent_ns)
         engine->lanes[i].number = 0;
         csc_lane_queue_wake_locked(&engine->lanes[i]);
     }
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
     engine->house->announced = false;
     return CASCADE_OK;
 }
@@ -150,6 +153,7 @@ attach_as(cascade_engine *engine, const cascade_uuid *id, int64_t sent_ns)
 static void
 announce(cascade_engine *engine)
 {
+    csc_assert(csc_lock_is_none_held());
     if (engine->house->announced)
         return;
     engine->house->announced = csc_move_wake(engine->store) == CASCADE_OK;
@@ -164,6 +168,7 @@ csc_housekeeper_attach(cascade_engine *engine)
     int64_t sent_ns = csc_clock_now_ns(engine);
     cascade_err err = csc_clock_sync(engine);
 
+    csc_assert(csc_lock_is_none_held());
     if (err == CASCADE_OK && engine->incarnation.has_dead_id) {
         err = csc_move_detach(engine->store, &engine->incarnation.dead_id);
         engine->incarnation.has_dead_id = err != CASCADE_OK;
@@ -183,17 +188,17 @@ ensure_attached(cascade_engine *engine)
     bool attached = false;
     bool ready = false;
 
-    pthread_mutex_lock(&engine->mutex);
+    csc_lock_take(&engine->mutex);
     attached = engine->incarnation.attached;
     ready = engine->life == CSC_LIFE_RUNNING && lanes_are_out(engine) &&
             engine->incarnation.attach_at_ns <= csc_clock_now_ns(engine);
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
     if (attached || !ready)
         return attached;
     if (csc_housekeeper_attach(engine) == CASCADE_OK)
         return true;
     csc_log_queue_add_failure(engine, "attaching to the store");
-    pthread_mutex_lock(&engine->mutex);
+    csc_lock_take(&engine->mutex);
     engine->house->attach_backoff_ms =
         engine->house->attach_backoff_ms == 0
             ? ATTACH_BACKOFF_MS
@@ -202,7 +207,7 @@ ensure_attached(cascade_engine *engine)
         engine->house->attach_backoff_ms = ATTACH_BACKOFF_MAX_MS;
     engine->incarnation.attach_at_ns =
         csc_clock_after_ms(engine, engine->house->attach_backoff_ms);
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
     return false;
 }
 
@@ -222,7 +227,7 @@ look_for_work(cascade_engine *engine)
     bool receive = false;
     bool ask = false;
 
-    pthread_mutex_lock(&engine->mutex);
+    csc_lock_take(&engine->mutex);
     poll = csc_clock_now_ns(engine) >= engine->house->poll_at_ns;
     if (poll)
         engine->house->poll_at_ns =
@@ -232,12 +237,12 @@ look_for_work(cascade_engine *engine)
         engine->house->suspects_soon = false;
         engine->claims->suspects_due = true;
     }
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
     if (poll)
         announce(engine);
     if (peers)
         csc_peers_look(engine);
-    pthread_mutex_lock(&engine->mutex);
+    csc_lock_take(&engine->mutex);
     ask = poll && !engine->incarnation.brief && csc_backlog_may_begin(engine) &&
           csc_room_for_claims(engine) == 0;
     if (poll && engine->wakeup.listening &&
@@ -262,14 +267,14 @@ look_for_work(cascade_engine *engine)
         engine->mailbox.receive_due =
             engine->mailbox.receive_due || engine->wakeup.told || poll;
     engine->wakeup.told = false;
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
     if (claim)
         csc_claim_round(engine, suspects);
     if (ask)
         csc_claim_ask(engine);
-    pthread_mutex_lock(&engine->mutex);
+    csc_lock_take(&engine->mutex);
     receive = csc_mailbox_is_due(engine) && engine->incarnation.attached;
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
     if (receive)
         csc_receive_look(engine);
 }
@@ -279,9 +284,9 @@ csc_housekeeper_is_busy(cascade_engine *engine)
 {
     bool busy = false;
 
-    pthread_mutex_lock(&engine->mutex);
+    csc_lock_take(&engine->mutex);
     busy = engine->reloads.streams != NULL || engine->reloads.wrecks != NULL;
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
     return busy;
 }
 
@@ -291,6 +296,7 @@ next_at_ns(const cascade_engine *engine)
 {
     int64_t at_ns = engine->lease.renew_at_ns;
 
+    csc_assert(csc_lock_is_held(&engine->mutex));
     if (!engine->incarnation.attached)
         return engine->life == CSC_LIFE_RUNNING && lanes_are_out(engine)
                    ? engine->incarnation.attach_at_ns
@@ -327,6 +333,7 @@ next_at_ms(const cascade_engine *engine)
 {
     int64_t at_ms = csc_timer_next_ms(engine);
 
+    csc_assert(csc_lock_is_held(&engine->mutex));
     if (!engine->incarnation.attached || engine->life != CSC_LIFE_RUNNING)
         return CASCADE_TIME_NONE;
     if (engine->mailbox.next_wake_ms != CASCADE_TIME_NONE &&
@@ -345,6 +352,7 @@ csc_housekeeper_wait_ms_locked(const cascade_engine *engine)
     int64_t at_ms = next_at_ms(engine);
     int64_t wait_ms = IDLE_WAIT_MS;
 
+    csc_assert(csc_lock_is_held(&engine->mutex));
     if (call_at_ns < at_ns)
         at_ns = call_at_ns;
     if (engine->txn.begin_at_ns != 0 && engine->txn.begin_at_ns < at_ns)
@@ -365,8 +373,9 @@ csc_housekeeper_round(cascade_engine *engine, int64_t *wait_ms)
     bool works = false;
     bool claims = false;
 
+    csc_assert(csc_lock_is_none_held());
     csc_vital_sign(&engine->lease.house);
-    pthread_mutex_lock(&engine->mutex);
+    csc_lock_take(&engine->mutex);
     csc_time_limit_watch_locked(engine);
     csc_txn_slot_look_locked(engine);
     if (!csc_backlog_may_begin(engine))
@@ -375,7 +384,7 @@ csc_housekeeper_round(cascade_engine *engine, int64_t *wait_ms)
              csc_clock_now_ns(engine) >= engine->clock.hold_until_ns;
     works =
         engine->life == CSC_LIFE_RUNNING || engine->life == CSC_LIFE_DRAINING;
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
     if (works && ensure_attached(engine)) {
         csc_lease_renew(engine);
         csc_run_clear_wreck(engine);
@@ -392,7 +401,7 @@ csc_housekeeper_round(cascade_engine *engine, int64_t *wait_ms)
     }
     csc_log_queue_tell(engine);
     csc_vital_sign(&engine->lease.house);
-    pthread_mutex_lock(&engine->mutex);
+    csc_lock_take(&engine->mutex);
     *wait_ms = csc_housekeeper_wait_ms_locked(engine);
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
 }

@@ -22,6 +22,8 @@
 #include "engine/lease.h"
 
 #include "base/clock.h"
+#include "base/error.h"
+#include "base/lock.h"
 #include "base/uuid.h"
 #include "cascade/cascade.h"
 #include "commit/lane.h"
@@ -43,6 +45,7 @@
 static int64_t
 lease_ns(const cascade_engine *engine)
 {
+    csc_assert(engine->options.lease_ms > 0);
     return engine->options.lease_ms * CSC_MS_NS;
 }
 
@@ -52,6 +55,7 @@ is_alive_locked(csc_vital *vital, bool owes, int64_t now_ns, int64_t max_ns)
 {
     uint64_t signs = atomic_load_explicit(&vital->signs, memory_order_relaxed);
 
+    csc_assert(max_ns > 0);
     if (!owes || signs != vital->seen || vital->alive_ns == 0)
         vital->alive_ns = now_ns;
     vital->seen = signs;
@@ -65,6 +69,7 @@ owes_sign(const csc_lane *lane)
 {
     int64_t at_ns = 0;
 
+    csc_assert(csc_lock_is_held(&lane->engine->mutex));
     return lane->in_round ||
            (!lane->native && csc_lane_pending_locked(lane, &at_ns));
 }
@@ -76,6 +81,7 @@ find_hung_locked(cascade_engine *engine)
     int64_t now_ns = csc_clock_now_ns(engine);
     const char *hung = NULL;
 
+    csc_assert(csc_lock_is_held(&engine->mutex));
     if (engine->options.mode == CASCADE_MODE_INLINE)
         return NULL; /* whoever asks is all there is */
     if (!is_alive_locked(&engine->lease.house, true, now_ns, lease_ns(engine)))
@@ -101,6 +107,8 @@ begin_anew(csc_vital *vital)
 void
 csc_lease_begin_locked(cascade_engine *engine, int64_t sent_ns)
 {
+    csc_assert(csc_lock_is_held(&engine->mutex) &&
+               engine->incarnation.attached);
     engine->lease.until_ns = sent_ns + lease_ns(engine);
     engine->lease.renew_at_ns = sent_ns + lease_ns(engine) / 2;
     engine->lease.withheld = false;
@@ -113,6 +121,8 @@ csc_lease_begin_locked(cascade_engine *engine, int64_t sent_ns)
 static void
 note_renewed_locked(cascade_engine *engine, int64_t sent_ns)
 {
+    csc_assert(csc_lock_is_held(&engine->mutex) &&
+               engine->incarnation.attached);
     if (sent_ns + lease_ns(engine) > engine->lease.until_ns) {
         engine->lease.until_ns = sent_ns + lease_ns(engine);
         engine->lease.renew_at_ns = sent_ns + lease_ns(engine) / 2;
@@ -127,6 +137,7 @@ static void
 note_answer_locked(cascade_engine *engine, const cascade_uuid *id,
                    cascade_err err, int64_t sent_ns)
 {
+    csc_assert(csc_lock_is_held(&engine->mutex));
     if (!engine->incarnation.attached ||
         !csc_uuid_equal(&engine->incarnation.id, id))
         return; /* it was that of an incarnation before */
@@ -143,6 +154,8 @@ note_answer_locked(cascade_engine *engine, const cascade_uuid *id,
 static void
 withhold_locked(cascade_engine *engine, const char *hung)
 {
+    csc_assert(csc_lock_is_held(&engine->mutex) &&
+               engine->incarnation.attached);
     if (!engine->lease.withheld)
         csc_log_queue_add(engine, CASCADE_LOG_ERROR,
                           "the lease is not renewed: %s has given no sign of "
@@ -159,7 +172,7 @@ is_due(cascade_engine *engine, cascade_uuid *id)
     const char *hung = NULL;
     bool due = false;
 
-    pthread_mutex_lock(&engine->mutex);
+    csc_lock_take(&engine->mutex);
     hung = find_hung_locked(engine);
     *id = engine->incarnation.id;
     due = engine->incarnation.attached &&
@@ -168,7 +181,7 @@ is_due(cascade_engine *engine, cascade_uuid *id)
         withhold_locked(engine, hung);
     else if (due)
         engine->lease.withheld = false;
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
     return due && hung == NULL;
 }
 
@@ -180,17 +193,18 @@ csc_lease_renew(cascade_engine *engine)
     cascade_uuid id;
     int64_t now_ms = 0;
 
+    csc_assert(csc_lock_is_none_held());
     if (!is_due(engine, &id))
         return;
     err = csc_move_renew(engine->store, &id, engine->options.lease_ms, &now_ms);
-    pthread_mutex_lock(&engine->mutex);
+    csc_lock_take(&engine->mutex);
     if (err == CASCADE_OK)
         csc_clock_note_now_locked(engine, sent_ns, now_ms);
     note_answer_locked(engine, &id, err, sent_ns);
     if (err != CASCADE_OK)
         csc_log_queue_add(engine, CASCADE_LOG_WARNING,
                           "renewing the lease failed: %s", cascade_errmsg());
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
 }
 
 /* ---- The keeper ---------------------------------------------------------- */
@@ -203,9 +217,9 @@ tell_if_withheld(cascade_engine *engine)
 {
     bool withheld = false;
 
-    pthread_mutex_lock(&engine->mutex);
+    csc_lock_take(&engine->mutex);
     withheld = engine->lease.withheld;
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
     if (withheld)
         csc_log_queue_tell(engine);
 }
@@ -218,12 +232,13 @@ csc_lease_keep(cascade_engine *engine)
     int64_t late_ns = lease_ns(engine) / LATE_SHARE;
     int64_t left_ns = 0;
 
-    pthread_mutex_lock(&engine->mutex);
+    csc_assert(csc_lock_is_none_held());
+    csc_lock_take(&engine->mutex);
     (void)find_hung_locked(engine); /* notes the signs there were */
     left_ns = engine->incarnation.attached
                   ? engine->lease.renew_at_ns + late_ns - now_ns
                   : INT64_MAX;
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
     if (left_ns <= 0) {
         csc_lease_renew(engine);
         tell_if_withheld(engine);

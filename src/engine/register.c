@@ -12,6 +12,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/fiber.h"
+#include "base/lock.h"
 #include "base/mem.h"
 #include "base/origin.h"
 #include "cascade/exception.h"
@@ -34,6 +35,8 @@ insert_node(cascade_engine *engine, const csc_node_def *node)
     void *nodes = engine->nodes;
     size_t at = engine->node_count;
 
+    csc_assert(csc_lock_is_held(&engine->mutex) &&
+               engine->life == CSC_LIFE_NEW);
     if (csc_mem_grow(&nodes, &engine->node_room, at + 1, sizeof(*node)) != 0)
         return csc_fail_memory();
     engine->nodes = nodes;
@@ -74,6 +77,7 @@ check_instead(const char *name, cascade_final_failure final_failure,
 static cascade_err
 check_new(const cascade_engine *engine, const char *name)
 {
+    csc_assert(csc_lock_is_held(&engine->mutex));
     if (engine->life != CSC_LIFE_NEW)
         return csc_fail(CASCADE_ERR_MISUSE,
                         "node %s: register nodes before the engine is started",
@@ -91,7 +95,7 @@ add_node(cascade_engine *engine, csc_node_def *node, const char *name,
 {
     cascade_err err = CASCADE_OK;
 
-    pthread_mutex_lock(&engine->mutex);
+    csc_lock_take(&engine->mutex);
     err = check_new(engine, name);
     if (err == CASCADE_OK) {
         engine->calls.has_limits = engine->calls.has_limits ||
@@ -104,7 +108,7 @@ add_node(cascade_engine *engine, csc_node_def *node, const char *name,
                   ? insert_node(engine, node)
                   : csc_fail_memory();
     }
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
     if (err != CASCADE_OK) {
         csc_mem_free(node->name);
         csc_mem_free(node->instead);

@@ -17,6 +17,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/lock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "cascade/cascade.h"
@@ -41,9 +42,9 @@ jitter(const cascade_engine *engine, int64_t ms)
 static void
 sleep_for(cascade_engine *engine, int64_t ms)
 {
-    pthread_mutex_lock(&engine->mutex);
+    csc_lock_take(&engine->mutex);
     engine->retention->at_ns = csc_clock_now_ns(engine) + ms * CSC_MS_NS;
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
 }
 
 void
@@ -124,9 +125,9 @@ note_deleted(cascade_engine *engine, int64_t before)
     if (engine->retention->pass == NULL ||
         engine->retention->pass->total.done == before)
         return;
-    pthread_mutex_lock(&engine->mutex);
+    csc_lock_take(&engine->mutex);
     csc_erasure_due_soon_locked(engine);
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
 }
 
 void
@@ -138,6 +139,7 @@ csc_retention_round(cascade_engine *engine)
                        : 0;
     cascade_err err = CASCADE_OK;
 
+    csc_assert(csc_lock_is_none_held());
     if (engine->retention->at_ns > csc_clock_now_ns(engine))
         return;
     if (engine->retention->pass == NULL)

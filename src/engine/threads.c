@@ -16,6 +16,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/lock.h"
 #include "base/mem.h"
 #include "base/origin.h"
 #include "base/thread.h"
@@ -49,14 +50,14 @@ lane_main(void *context)
     csc_lane *lane = context;
     cascade_engine *engine = lane->engine;
 
-    pthread_mutex_lock(&engine->mutex);
+    csc_lock_take(&engine->mutex);
     while (!engine->wakeup.threads_end) {
         int64_t at_ns = 0;
 
         if (csc_lane_pending_locked(lane, &at_ns)) {
-            pthread_mutex_unlock(&engine->mutex);
+            csc_lock_give(&engine->mutex);
             (void)csc_lane_round(lane);
-            pthread_mutex_lock(&engine->mutex);
+            csc_lock_take(&engine->mutex);
         } else if (at_ns == INT64_MAX) {
             csc_wakeup_wait_locked(engine, &lane->cond, -1);
         } else {
@@ -65,7 +66,7 @@ lane_main(void *context)
                 (at_ns - csc_clock_now_ns(engine)) / CSC_MS_NS + 1);
         }
     }
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
     return NULL;
 }
 
@@ -80,18 +81,19 @@ wait_for_work(cascade_engine *engine, int64_t wait_ms)
         wait_ms > 0 || csc_housekeeper_is_busy(engine); /* or listens */
     cascade_err err = CASCADE_OK;
 
+    csc_assert(csc_lock_is_none_held());
     if (waits)
         err = csc_move_wait(engine->store, engine->wakeup.house_fd, wait_ms,
                             &result);
     if (err != CASCADE_OK)
         (void)poll(&fd, 1, wait_ms < RETRY_MS ? (int)wait_ms : RETRY_MS);
     engine->threads->seen = result.seen;
-    pthread_mutex_lock(&engine->mutex);
+    csc_lock_take(&engine->mutex);
     csc_wakeup_house_awake_locked(engine);
     if (waits)
         engine->wakeup.listening = err == CASCADE_OK && result.listening;
     engine->wakeup.told = engine->wakeup.told || result.woken;
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
 }
 
 static bool
@@ -99,9 +101,9 @@ is_ending(cascade_engine *engine)
 {
     bool ending = false;
 
-    pthread_mutex_lock(&engine->mutex);
+    csc_lock_take(&engine->mutex);
     ending = engine->wakeup.threads_end;
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
     return ending;
 }
 
@@ -123,7 +125,7 @@ house_main(void *context)
 static int64_t
 lanes_wait_ms(cascade_engine *engine, int64_t wait_ms)
 {
-    pthread_mutex_lock(&engine->mutex);
+    csc_lock_take(&engine->mutex);
     for (uint32_t i = 0; i < csc_lane_queue_lane_count(engine); i++) {
         int64_t at_ns = 0;
         int64_t in_ms = 0;
@@ -136,7 +138,7 @@ lanes_wait_ms(cascade_engine *engine, int64_t wait_ms)
         if (in_ms < wait_ms)
             wait_ms = in_ms > 0 ? in_ms : 0;
     }
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
     return wait_ms;
 }
 
@@ -164,11 +166,11 @@ keeper_main(void *context)
     while (!is_ending(engine)) {
         int64_t wait_ms = csc_lease_keep(engine);
 
-        pthread_mutex_lock(&engine->mutex);
+        csc_lock_take(&engine->mutex);
         if (!engine->wakeup.threads_end)
             csc_wakeup_wait_locked(engine, &engine->threads->keeper_cond,
                                    wait_ms);
-        pthread_mutex_unlock(&engine->mutex);
+        csc_lock_give(&engine->mutex);
     }
     return NULL;
 }
@@ -180,12 +182,12 @@ begin_worker(cascade_engine *engine)
 
     if (engine->options.worker_init != NULL)
         err = engine->options.worker_init(engine->options.worker_context);
-    pthread_mutex_lock(&engine->mutex);
+    csc_lock_take(&engine->mutex);
     engine->workers->initialised++;
     if (err != CASCADE_OK)
         engine->workers->err = err;
     pthread_cond_broadcast(&engine->wakeup.quiet_cond);
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
     return err == CASCADE_OK;
 }
 
@@ -208,21 +210,22 @@ work(csc_worker *worker)
 {
     cascade_engine *engine = worker->engine;
 
+    csc_assert(csc_lock_is_none_held());
     for (;;) {
         while (csc_engine_work(engine, worker))
             ;
         if (!csc_origin_is_here(engine))
             return; /* a node has forked: this is the child */
-        pthread_mutex_lock(&engine->mutex);
+        csc_lock_take(&engine->mutex);
         if (engine->life == CSC_LIFE_STOPPED && worker->carrier.fibers == 0) {
-            pthread_mutex_unlock(&engine->mutex);
+            csc_lock_give(&engine->mutex);
             return;
         }
         if (!csc_worker_has_work_locked(worker)) {
             (void)csc_backlog_note_wait(engine);
             sleep_locked(worker);
         }
-        pthread_mutex_unlock(&engine->mutex);
+        csc_lock_give(&engine->mutex);
     }
 }
 
@@ -240,10 +243,10 @@ worker_main(void *context)
         if (engine->options.worker_exit != NULL)
             engine->options.worker_exit(engine->options.worker_context);
     }
-    pthread_mutex_lock(&engine->mutex);
+    csc_lock_take(&engine->mutex);
     worker->ended = true;
     pthread_cond_broadcast(&engine->wakeup.quiet_cond);
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
     return NULL;
 }
 
@@ -253,11 +256,11 @@ await_workers(cascade_engine *engine)
 {
     cascade_err err = CASCADE_OK;
 
-    pthread_mutex_lock(&engine->mutex);
+    csc_lock_take(&engine->mutex);
     while (engine->workers->initialised < engine->options.worker_count)
         csc_wakeup_wait_locked(engine, &engine->wakeup.quiet_cond, -1);
     err = engine->workers->err;
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
     return err;
 }
 
@@ -293,10 +296,10 @@ start_lanes(cascade_engine *engine)
     for (uint32_t i = 0; i < engine->lane_count && err == CASCADE_OK; i++) {
         csc_lane *lane = &engine->lanes[i];
 
-        pthread_mutex_lock(&engine->mutex);
+        csc_lock_take(&engine->mutex);
         err = csc_thread_create(&lane->thread, 0, lane_main, lane);
         lane->thread_started = err == CASCADE_OK;
-        pthread_mutex_unlock(&engine->mutex);
+        csc_lock_give(&engine->mutex);
     }
     return err;
 }
@@ -307,6 +310,7 @@ csc_threads_start(cascade_engine *engine)
     cascade_err err = CASCADE_OK;
     bool threads = engine->options.mode == CASCADE_MODE_THREADS;
 
+    csc_assert(csc_lock_is_none_held());
     if (engine->options.mode == CASCADE_MODE_INLINE)
         return CASCADE_OK;
     if (threads)
@@ -329,6 +333,7 @@ csc_threads_start(cascade_engine *engine)
 void
 csc_threads_request_end_locked(cascade_engine *engine)
 {
+    csc_assert(csc_lock_is_held(&engine->mutex));
     engine->wakeup.threads_end = true;
     csc_wakeup_house_locked(engine);
     pthread_cond_broadcast(&engine->threads->keeper_cond);
@@ -339,17 +344,18 @@ csc_threads_request_end_locked(cascade_engine *engine)
 void
 csc_threads_end(cascade_engine *engine)
 {
-    pthread_mutex_lock(&engine->mutex);
+    csc_assert(csc_lock_is_none_held());
+    csc_lock_take(&engine->mutex);
     csc_threads_request_end_locked(engine);
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
     for (uint32_t i = 0; i < engine->lane_count; i++) {
         csc_lane *lane = &engine->lanes[i];
         bool started = false;
 
-        pthread_mutex_lock(&engine->mutex);
+        csc_lock_take(&engine->mutex);
         started = lane->thread_started;
         lane->thread_started = false;
-        pthread_mutex_unlock(&engine->mutex);
+        csc_lock_give(&engine->mutex);
         if (started)
             (void)pthread_join(lane->thread, NULL);
     }
@@ -366,6 +372,8 @@ csc_threads_await_left_locked(cascade_engine *engine, int64_t end_ms)
 {
     int64_t left = csc_clock_left_ms(end_ms);
 
+    csc_assert(csc_lock_is_held(&engine->mutex) &&
+               engine->life == CSC_LIFE_STOPPED);
     while ((engine->txn.put_off || engine->calls.running > 0) && left > 0) {
         csc_wakeup_wait_locked(engine, &engine->wakeup.quiet_cond,
                                left < JOIN_POLL_MS ? left : JOIN_POLL_MS);
@@ -382,6 +390,7 @@ find_blocking_locked(const cascade_engine *engine)
         engine->workers->list != NULL ? engine->options.worker_count : 0;
     const csc_worker *worker = &engine->workers->looper;
 
+    csc_assert(csc_lock_is_held(&engine->mutex));
     if (!csc_txn_slot_blocks_locked(engine))
         return NULL;
     for (size_t i = 0; i < count && worker->node == NULL; i++)
@@ -399,7 +408,8 @@ join_worker(cascade_engine *engine, csc_worker *worker)
     const char *node = NULL;
     bool ended = false;
 
-    pthread_mutex_lock(&engine->mutex);
+    csc_assert(csc_lock_is_none_held());
+    csc_lock_take(&engine->mutex);
     while (!worker->ended && worker->node == NULL &&
            find_blocking_locked(engine) == NULL)
         csc_wakeup_wait_locked(engine, &engine->wakeup.quiet_cond,
@@ -408,7 +418,7 @@ join_worker(cascade_engine *engine, csc_worker *worker)
     if (!ended)
         node =
             worker->node != NULL ? worker->node : find_blocking_locked(engine);
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
     if (ended) {
         (void)pthread_join(worker->thread, NULL);
         worker->started = false;
@@ -427,6 +437,7 @@ csc_threads_join_workers(cascade_engine *engine)
     size_t count =
         engine->workers->list != NULL ? engine->options.worker_count : 0;
 
+    csc_assert(csc_lock_is_none_held());
     for (size_t i = 0; i < count; i++) {
         const char *found = NULL;
 
@@ -435,7 +446,7 @@ csc_threads_join_workers(cascade_engine *engine)
         if (found != NULL)
             node = found;
     }
-    pthread_mutex_lock(&engine->mutex);
+    csc_lock_take(&engine->mutex);
     while (engine->txn.put_off && find_blocking_locked(engine) == NULL)
         csc_wakeup_wait_locked(engine, &engine->wakeup.quiet_cond,
                                JOIN_POLL_MS);
@@ -444,6 +455,6 @@ csc_threads_join_workers(cascade_engine *engine)
         node = blocking;
     else if (node == NULL)
         node = engine->workers->looper.node;
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
     return node;
 }

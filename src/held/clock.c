@@ -6,6 +6,8 @@
 #include "held/clock.h"
 
 #include "base/clock.h"
+#include "base/error.h"
+#include "base/lock.h"
 #include "cascade/cascade.h"
 #include "held/engine_state.h"
 #include "held/log_queue.h"
@@ -35,6 +37,7 @@ csc_clock_now_max_ms(const cascade_engine *engine)
 int64_t
 csc_clock_after_ms(const cascade_engine *engine, int64_t ms)
 {
+    csc_assert(ms >= 0);
     return csc_clock_now_ns(engine) + ms * CSC_MS_NS;
 }
 
@@ -48,9 +51,9 @@ csc_clock_has_lease_locked(const cascade_engine *engine)
 void
 csc_clock_hold(cascade_engine *engine)
 {
-    pthread_mutex_lock(&engine->mutex);
+    csc_lock_take(&engine->mutex);
     engine->clock.hold_until_ns = csc_clock_after_ms(engine, RETRY_MS);
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
 }
 
 void
@@ -59,9 +62,11 @@ csc_clock_note_now_locked(cascade_engine *engine, int64_t asked_ns,
 {
     int64_t now_ns = now_ms * CSC_MS_NS;
 
+    csc_assert(csc_lock_is_held(&engine->mutex));
     engine->clock.min_ns = now_ns - csc_clock_now_ns(engine);
     engine->clock.max_ns = now_ns + CSC_MS_NS - 1 - asked_ns;
     engine->clock.confirmed_ms = now_ms;
+    csc_assert(engine->clock.min_ns <= engine->clock.max_ns);
 }
 
 cascade_err
@@ -75,8 +80,8 @@ csc_clock_sync(cascade_engine *engine)
         csc_log_queue_add_failure(engine, "reading the store's clock");
         return err;
     }
-    pthread_mutex_lock(&engine->mutex);
+    csc_lock_take(&engine->mutex);
     csc_clock_note_now_locked(engine, asked_ns, now_ms);
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
     return CASCADE_OK;
 }

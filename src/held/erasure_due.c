@@ -4,6 +4,8 @@
  */
 #include "held/erasure_due.h"
 
+#include "base/error.h"
+#include "base/lock.h"
 #include "cascade/cascade.h"
 #include "held/engine_state.h"
 #include "held/wakeup.h"
@@ -11,6 +13,7 @@
 void
 csc_erasure_due_soon_locked(cascade_engine *engine)
 {
+    csc_assert(csc_lock_is_held(&engine->mutex));
     engine->erasure.due = true;
     if (engine->erasure.paused)
         return;

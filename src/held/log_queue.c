@@ -7,6 +7,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/error.h"
+#include "base/lock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "cascade/cascade.h"
@@ -21,6 +23,7 @@ csc_log_queue_add(cascade_engine *engine, cascade_log_level level,
     csc_note **at = &engine->log.first;
     va_list args;
 
+    csc_assert(csc_lock_is_held(&engine->mutex));
     if (engine->store->log.fn == NULL ||
         atomic_load(&engine->log.count) >= CSC_NOTES_MAX)
         return;
@@ -42,13 +45,14 @@ csc_log_queue_tell(cascade_engine *engine)
 {
     csc_note *note = NULL;
 
+    csc_assert(csc_lock_is_none_held());
     if (atomic_load(&engine->log.count) == 0)
         return;
-    pthread_mutex_lock(&engine->mutex);
+    csc_lock_take(&engine->mutex);
     note = engine->log.first;
     engine->log.first = NULL;
     atomic_store(&engine->log.count, 0);
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
     while (note != NULL) {
         csc_note *next = note->next;
 
@@ -61,6 +65,7 @@ csc_log_queue_tell(cascade_engine *engine)
 void
 csc_log_queue_add_failure(const cascade_engine *engine, const char *what)
 {
+    csc_assert(csc_lock_is_none_held());
     csc_log_add(&engine->store->log, CASCADE_LOG_WARNING, "%s failed: %s", what,
                 cascade_errmsg());
 }

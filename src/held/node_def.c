@@ -13,6 +13,8 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/error.h"
+#include "base/lock.h"
 #include "cascade/cascade.h"
 #include "change/op.h"
 #include "held/engine_state.h"
@@ -27,6 +29,7 @@ csc_node_def_find(const cascade_engine *engine, const char *name)
     size_t from = 0;
     size_t to = engine->node_count;
 
+    csc_assert(to <= engine->node_room);
     while (from < to) {
         size_t middle = from + (to - from) / 2;
         int order = strcmp(name, engine->nodes[middle].name);

@@ -36,6 +36,7 @@ csc_wakeup_drain(int fd)
 void
 csc_wakeup_house_locked(cascade_engine *engine)
 {
+    csc_assert(csc_lock_is_held(&engine->mutex));
     if (engine->wakeup.house_signalled)
         return;
     engine->wakeup.house_signalled = true;
@@ -45,6 +46,7 @@ csc_wakeup_house_locked(cascade_engine *engine)
 void
 csc_wakeup_house_awake_locked(cascade_engine *engine)
 {
+    csc_assert(csc_lock_is_held(&engine->mutex));
     if (engine->wakeup.house_signalled)
         csc_wakeup_drain(engine->wakeup.house_fd);
     engine->wakeup.house_signalled = false;
@@ -53,6 +55,7 @@ csc_wakeup_house_awake_locked(cascade_engine *engine)
 void
 csc_wakeup_host_locked(cascade_engine *engine)
 {
+    csc_assert(csc_lock_is_held(&engine->mutex));
     if (engine->wakeup.poll_fd < 0 || engine->wakeup.poll_signalled)
         return;
     engine->wakeup.poll_signalled = true;
@@ -63,6 +66,7 @@ void
 csc_wakeup_wait_on(pthread_mutex_t *mutex, pthread_cond_t *cond,
                    int64_t timeout_ms)
 {
+    csc_assert(csc_lock_is_held(mutex));
     if (timeout_ms < 0 || timeout_ms > CSC_WAIT_MAX_MS)
         timeout_ms = CSC_WAIT_MAX_MS;
     csc_lock_wait(cond, mutex, timeout_ms);
@@ -78,17 +82,18 @@ csc_wakeup_wait_locked(cascade_engine *engine, pthread_cond_t *cond,
 void
 csc_wakeup_tell_all(cascade_store *store)
 {
-    pthread_mutex_lock(&store->mutex);
+    csc_assert(csc_lock_is_none_held());
+    csc_lock_take(&store->mutex);
     for (size_t i = 0; i < store->engine_count; i++) {
         cascade_engine *engine = store->engines[i];
 
-        pthread_mutex_lock(&engine->mutex);
+        csc_lock_take(&engine->mutex);
         engine->wakeup.told = true;
         csc_wakeup_house_locked(engine);
         csc_wakeup_host_locked(engine);
-        pthread_mutex_unlock(&engine->mutex);
+        csc_lock_give(&engine->mutex);
     }
-    pthread_mutex_unlock(&store->mutex);
+    csc_lock_give(&store->mutex);
 }
 
 cascade_err

@@ -19,6 +19,7 @@
 #include "base/data/buf.h"
 #include "base/error.h"
 #include "base/json/json.h"
+#include "base/lock.h"
 #include "base/mem.h"
 #include "base/uuid.h"
 #include "cascade/cascade.h"
@@ -285,6 +286,8 @@ passed_child_locked(const cascade_node *node, size_t at)
     const csc_exec *exec =
         csc_view_find(&node->run->state, node->passed.items[at]);
 
+    csc_assert(csc_lock_is_held(&node->engine->mutex) &&
+               at < node->passed.count);
     return exec != NULL && exec->part == CSC_PART_CHILD ? exec : NULL;
 }
 
@@ -294,13 +297,13 @@ find_child(cascade_node *node, const cascade_uuid *id, bool *running)
     const csc_state *state = &node->run->state;
     const csc_exec *child = NULL;
 
-    pthread_mutex_lock(&node->engine->mutex);
+    csc_lock_take(&node->engine->mutex);
     child = csc_index_child(state, id, CSC_STATE_FIRST);
     while (child != NULL && !csc_view_has(&node->passed, child->function_id))
         child = csc_index_child(state, id, child->function_id);
     if (child != NULL)
         *running = child->status == CASCADE_EXECUTION_RUNNING;
-    pthread_mutex_unlock(&node->engine->mutex);
+    csc_lock_give(&node->engine->mutex);
     return child;
 }
 
@@ -310,7 +313,7 @@ collect(cascade_node *node, csc_ids *all, bool *running)
     cascade_err err = CASCADE_OK;
 
     *running = false;
-    pthread_mutex_lock(&node->engine->mutex);
+    csc_lock_take(&node->engine->mutex);
     for (size_t i = 0; i < node->passed.count && err == CASCADE_OK; i++) {
         const csc_exec *child = passed_child_locked(node, i);
 
@@ -319,7 +322,7 @@ collect(cascade_node *node, csc_ids *all, bool *running)
         *running = *running || child->status == CASCADE_EXECUTION_RUNNING;
         err = csc_state_add_id(all, child->function_id);
     }
-    pthread_mutex_unlock(&node->engine->mutex);
+    csc_lock_give(&node->engine->mutex);
     return err;
 }
 

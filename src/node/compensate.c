@@ -37,6 +37,7 @@
 #include "base/data/text.h"
 #include "base/error.h"
 #include "base/json/json.h"
+#include "base/lock.h"
 #include "cascade/cascade.h"
 #include "change/op.h"
 #include "held/clock.h"
@@ -212,9 +213,9 @@ read_decision(saga *s)
     const csc_exec *decision = NULL;
     const cJSON *tree = NULL;
 
-    pthread_mutex_lock(&node->engine->mutex);
+    csc_lock_take(&node->engine->mutex);
     decision = csc_view_find(&node->run->state, node->exec->undone_by);
-    pthread_mutex_unlock(&node->engine->mutex);
+    csc_lock_give(&node->engine->mutex);
     tree = csc_node_keep(
         node, csc_json_tree_parse(decision != NULL && decision->output != NULL
                                       ? decision->output

@@ -22,6 +22,7 @@
 #include "base/data/buf.h"
 #include "base/error.h"
 #include "base/json/json.h"
+#include "base/lock.h"
 #include "base/mem.h"
 #include "cascade/cascade.h"
 #include "change/op.h"
@@ -50,10 +51,10 @@ last_event(const cascade_node *node, const char *key, bool behind)
     csc_context context = {.exec = node->exec, .passed = &node->passed};
     const char *value = NULL;
 
-    pthread_mutex_lock(&node->engine->mutex);
+    csc_lock_take(&node->engine->mutex);
     context.key = csc_events_key(&node->run->state, key);
     value = csc_context_last(&context, behind);
-    pthread_mutex_unlock(&node->engine->mutex);
+    csc_lock_give(&node->engine->mutex);
     return value;
 }
 
@@ -125,12 +126,12 @@ open_reading(reading *r)
 
     r->context =
         (csc_context){.exec = r->node->exec, .passed = &r->node->passed};
-    pthread_mutex_lock(&engine->mutex);
+    csc_lock_take(&engine->mutex);
     r->context.key = csc_events_key(&r->node->run->state, r->key);
     err = csc_time_limit_check_call(r->node->call);
     if (err == CASCADE_OK)
         err = csc_context_open(&r->context);
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
     for (int row = 0; row < ROWS && err == CASCADE_OK; row++) {
         if (is_events(row))
             r->counts[row] = csc_context_count(&r->context, row > 0);
@@ -152,12 +153,12 @@ read_events(reading *r, int row, size_t nth, size_t count, const char **values)
     while (read < count && err == CASCADE_OK) {
         size_t piece = count - read < PIECE_COUNT ? count - read : PIECE_COUNT;
 
-        pthread_mutex_lock(&r->node->engine->mutex);
+        csc_lock_take(&r->node->engine->mutex);
         err = csc_time_limit_check_call(r->node->call);
         if (err == CASCADE_OK)
             read += csc_context_read(&r->context, row > 0, nth + read, piece,
                                      &values[read]);
-        pthread_mutex_unlock(&r->node->engine->mutex);
+        csc_lock_give(&r->node->engine->mutex);
     }
     return err;
 }

@@ -14,6 +14,7 @@
 #include "base/data/tree.h"
 #include "base/error.h"
 #include "base/json/json.h"
+#include "base/lock.h"
 #include "base/mem.h"
 #include "base/uuid.h"
 #include "cascade/cascade.h"
@@ -55,6 +56,7 @@ choose_id_locked(const cascade_node *node, cascade_uuid *id)
     csc_json_span span;
     char *key = NULL;
 
+    csc_assert(csc_lock_is_held(&node->engine->mutex));
     *id = csc_uuid_v7(csc_clock_now_ms(node->engine),
                       &node->engine->store->random);
     if (state->meta == NULL ||
@@ -75,13 +77,13 @@ look(const cascade_node *node, const char *first_node, csc_next_run *next)
     const csc_state *state = &node->run->state;
     cascade_err err = CASCADE_OK;
 
-    pthread_mutex_lock(&node->engine->mutex);
+    csc_lock_take(&node->engine->mutex);
     next->bytes = count_bytes_locked(state);
     err = choose_id_locked(node, &next->id);
     if (first_node == NULL)
         first_node = first_name_locked(state);
     next->node = csc_arena_strdup(&node->post->arena, first_node);
-    pthread_mutex_unlock(&node->engine->mutex);
+    csc_lock_give(&node->engine->mutex);
     if (err == CASCADE_OK && next->node == NULL)
         err = csc_fail_memory();
     return err;
@@ -95,10 +97,10 @@ is_alone(const cascade_node *node)
     const csc_state *state = &node->run->state;
     bool alone = false;
 
-    pthread_mutex_lock(&node->engine->mutex);
+    csc_lock_take(&node->engine->mutex);
     alone =
         state->running == state->children + 1 || state->cancel != CSC_NO_PARENT;
-    pthread_mutex_unlock(&node->engine->mutex);
+    csc_lock_give(&node->engine->mutex);
     return alone;
 }
 

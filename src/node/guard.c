@@ -16,6 +16,8 @@
  */
 #include "node/node.h"
 
+#include "base/error.h"
+#include "base/lock.h"
 #include "cascade/cascade.h"
 #include "cascade/exception.h"
 #include "cascade/node.h"
@@ -49,6 +51,7 @@ call_guarded(guarded *g)
     cascade_guard_fn guard = g->node->def->guard;
     char text[TEXT_SIZE] = "";
 
+    csc_assert(csc_lock_is_none_held());
     if (guard == NULL) {
         call_now(g);
         return g->err;

@@ -15,6 +15,7 @@
 #include "base/data/text.h"
 #include "base/error.h"
 #include "base/json/json.h"
+#include "base/lock.h"
 #include "base/mem.h"
 #include "base/origin.h"
 #include "cascade/cascade.h"
@@ -84,9 +85,9 @@ csc_node_is_cancelled(const cascade_node *node)
 {
     bool cancelled = false;
 
-    pthread_mutex_lock(&node->engine->mutex);
+    csc_lock_take(&node->engine->mutex);
     cancelled = node->run->state.cancel != CSC_NO_PARENT;
-    pthread_mutex_unlock(&node->engine->mutex);
+    csc_lock_give(&node->engine->mutex);
     return cancelled;
 }
 
@@ -95,9 +96,9 @@ csc_node_is_gone(const cascade_node *node)
 {
     bool gone = false;
 
-    pthread_mutex_lock(&node->engine->mutex);
+    csc_lock_take(&node->engine->mutex);
     gone = csc_run_is_gone(node->run) || atomic_load(&node->call->late);
-    pthread_mutex_unlock(&node->engine->mutex);
+    csc_lock_give(&node->engine->mutex);
     return gone;
 }
 
@@ -295,10 +296,10 @@ tell_progress(cascade_node *node, const char *progress)
 
     if (alone)
         csc_advance_fire_due(engine);
-    pthread_mutex_lock(&engine->mutex);
+    csc_lock_take(&engine->mutex);
     err = csc_time_limit_beat_locked(engine, node->call, progress);
     saving = node->call->saving != NULL;
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
     if (saving && alone)
         (void)csc_lane_round(&engine->lanes[node->run->lane]);
     return err == CASCADE_OK ? csc_ok() : err;
@@ -333,12 +334,12 @@ cascade_node_progress(cascade_node *node, const cJSON **progress)
 
     if (err != CASCADE_OK)
         return err;
-    pthread_mutex_lock(&node->engine->mutex);
+    csc_lock_take(&node->engine->mutex);
     text = node->call->progress != NULL ? node->call->progress
                                         : node->exec->progress;
     any = text != NULL;
     text = csc_arena_strdup(&node->arena, text);
-    pthread_mutex_unlock(&node->engine->mutex);
+    csc_lock_give(&node->engine->mutex);
     if (!any)
         return csc_fail(CASCADE_ERR_NOT_FOUND,
                         "no heartbeat of execution %d has saved progress",

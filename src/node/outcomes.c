@@ -9,6 +9,7 @@
 #include "base/data/text.h"
 #include "base/error.h"
 #include "base/json/json.h"
+#include "base/lock.h"
 #include "cascade/cascade.h"
 #include "held/engine_state.h"
 #include "held/run/time_limit.h"
@@ -64,6 +65,7 @@ add_piece_locked(cascade_node *node, csc_buf *piece, size_t *at)
     const csc_exec *exec = node->exec;
     size_t count = exec->join != NULL ? exec->after.count : 0;
 
+    csc_assert(csc_lock_is_held(&node->engine->mutex));
     for (; *at < count && piece->len < PIECE_BYTES; (*at)++) {
         if (*at > 0)
             csc_buf_add_char(piece, ',');
@@ -84,11 +86,11 @@ add_outcomes(cascade_node *node, csc_buf *out)
     csc_buf_add_char(out, '[');
     do {
         csc_buf_clear(&piece);
-        pthread_mutex_lock(&node->engine->mutex);
+        csc_lock_take(&node->engine->mutex);
         err = csc_time_limit_check_call(node->call);
         if (err == CASCADE_OK)
             add_piece_locked(node, &piece, &at);
-        pthread_mutex_unlock(&node->engine->mutex);
+        csc_lock_give(&node->engine->mutex);
         if (piece.failed)
             err = csc_fail_memory();
         else

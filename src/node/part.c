@@ -12,6 +12,7 @@
 #include "base/data/arena.h"
 #include "base/data/text.h"
 #include "base/error.h"
+#include "base/lock.h"
 #include "cascade/cascade.h"
 #include "change/build/build.h"
 #include "change/build/builder.h"
@@ -111,6 +112,7 @@ is_refused(cascade_node *node, const csc_part *part)
 {
     const csc_exec *rival = NULL;
 
+    csc_assert(csc_lock_is_held(&node->engine->mutex));
     if (part->kind == CSC_PART_UNDO)
         return false;
     if (csc_part_is_undone(node)) {
@@ -143,6 +145,7 @@ is_refused(cascade_node *node, const csc_part *part)
 bool
 csc_part_is_held_back_locked(cascade_node *node, const csc_part *part)
 {
+    csc_assert(csc_lock_is_held(&node->engine->mutex));
     if (csc_pause_is_on(node->engine, node->run))
         return true;
     if (!csc_room_must_leave(node->engine, node->run))
@@ -169,7 +172,7 @@ csc_part_find(cascade_node *node, const csc_part *part, bool *leave)
     const csc_exec *found = NULL;
     bool late = false;
 
-    pthread_mutex_lock(&engine->mutex);
+    csc_lock_take(&engine->mutex);
     /* What is late may be the copy that knows of no parts: see HELD in state.h.
      */
     late = atomic_load(&node->call->late);
@@ -185,7 +188,7 @@ csc_part_find(cascade_node *node, const csc_part *part, bool *leave)
     if (found == NULL && !*leave &&
         (part->kind == CSC_PART_STEP || part->kind == CSC_PART_UNDO))
         engine->stats.attempts++;
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
     return found;
 }
 

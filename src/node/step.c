@@ -30,6 +30,7 @@
 #include "base/data/digits.h"
 #include "base/error.h"
 #include "base/json/json.h"
+#include "base/lock.h"
 #include "cascade/cascade.h"
 #include "cascade/node.h"
 #include "change/backoff.h"
@@ -235,6 +236,7 @@ record_attempt(const call *c, csc_post *post)
 static cascade_err
 time_out_locked(const struct csc_step_call *undo, struct csc_post *post)
 {
+    csc_assert(csc_lock_is_held(&undo->node->engine->mutex));
     if (csc_backoff_left(&undo->attempts, undo->failed + 1))
         return make_attempt(undo, post);
     post->kind = CSC_POST_STEP;

@@ -13,6 +13,7 @@
 #include "node/strand.h"
 
 #include "base/error.h"
+#include "base/lock.h"
 #include "cascade/cascade.h"
 #include "commit/lane.h"
 #include "held/engine_state.h"
@@ -40,7 +41,7 @@ hand_over(csc_strand *strand, csc_post *post)
     cascade_err err = CASCADE_OK;
 
     strand->lane = NULL;
-    pthread_mutex_lock(&engine->mutex);
+    csc_lock_take(&engine->mutex);
     err = csc_time_limit_check_call(&strand->call);
     if (err == CASCADE_OK) {
         if (is_alone_locked(strand) && csc_lane_enter_locked(lane))
@@ -49,7 +50,7 @@ hand_over(csc_strand *strand, csc_post *post)
         if (strand->fiber != NULL)
             strand->worker->node = NULL;
     }
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
     return err;
 }
 

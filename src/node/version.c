@@ -22,6 +22,7 @@
 #include "base/data/arena.h"
 #include "base/error.h"
 #include "base/json/json.h"
+#include "base/lock.h"
 #include "cascade/cascade.h"
 #include "change/op.h"
 #include "held/clock.h"
@@ -47,12 +48,12 @@ look(cascade_node *node, const csc_part *part)
     const csc_run *run = node->run;
     place p;
 
-    pthread_mutex_lock(&engine->mutex);
+    csc_lock_take(&engine->mutex);
     p.recorded = csc_view_part(&run->state, node->exec, part);
     p.behind = node->works < node->exec->works;
     p.leave = !csc_backlog_may_begin(engine) || csc_run_is_gone(run) ||
               csc_part_is_held_back_locked(node, part);
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
     return p;
 }
 

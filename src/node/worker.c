@@ -34,6 +34,7 @@
 #include "base/data/text.h"
 #include "base/error.h"
 #include "base/fiber.h"
+#include "base/lock.h"
 #include "base/mem.h"
 #include "base/origin.h"
 #include "cascade/cascade.h"
@@ -239,6 +240,7 @@ csc_worker_is_inside_locked(const cascade_engine *engine)
 {
     bool inside = is_in_node(&engine->workers->looper);
 
+    csc_assert(csc_lock_is_held(&engine->mutex));
     for (size_t i = 0;
          engine->workers->list != NULL && i < engine->options.worker_count; i++)
         inside = inside || is_in_node(&engine->workers->list[i]);
@@ -408,7 +410,7 @@ choose_strand(cascade_engine *engine, csc_worker *worker)
 {
     csc_strand *strand = NULL;
 
-    pthread_mutex_lock(&engine->mutex);
+    csc_lock_take(&engine->mutex);
     worker->begins = !worker->begins;
     if (!worker->begins)
         strand = go_on_locked(engine, worker);
@@ -421,7 +423,7 @@ choose_strand(cascade_engine *engine, csc_worker *worker)
         if (csc_node_def_has_fibers(engine))
             csc_ready_queue_call(engine);
     }
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
     return strand;
 }
 
@@ -450,6 +452,7 @@ leave_locked(cascade_engine *engine, csc_strand *strand,
     bool kept = strand->native != NULL &&
                 csc_node_txn_keep_locked(strand->native, late ? NULL : post);
 
+    csc_assert(csc_lock_is_held(&engine->mutex) && worker->call.exec == NULL);
     worker->node = NULL;
     if (strand->fiber != NULL) {
         worker->carrier.fibers--;
@@ -476,6 +479,7 @@ leave_locked(cascade_engine *engine, csc_strand *strand,
 static cascade_err
 call_node(cascade_node *node)
 {
+    csc_assert(csc_lock_is_none_held());
     (void)csc_ok();
     if (node->native != NULL)
         return csc_txn_call(node);
@@ -487,9 +491,9 @@ call_node(cascade_node *node)
 static void
 leave_node(cascade_engine *engine, csc_worker *worker)
 {
-    pthread_mutex_lock(&engine->mutex);
+    csc_lock_take(&engine->mutex);
     worker->node = NULL;
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
 }
 
 /* From the call of the function to the post of what came of it; on a fiber, or
@@ -524,9 +528,9 @@ run_strand(void *context)
     }
     if (engine->options.mode == CASCADE_MODE_INLINE)
         csc_advance_fire_due(engine); /* nobody did meanwhile */
-    pthread_mutex_lock(&engine->mutex);
+    csc_lock_take(&engine->mutex);
     strand->lane = leave_locked(engine, strand, &node, post, err) ? lane : NULL;
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
     fini_node(&node);
     if (native != NULL)
         strand->releases = csc_node_txn_end(native);

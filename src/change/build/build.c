@@ -44,6 +44,8 @@ add_attempt(builder *b, const csc_post *post, const csc_exec *exec)
                 exec->undone_by == 0 && csc_builder_is_cancelled(b);
     cascade_execution_row *row = NULL;
 
+    csc_assert(post->kind == CSC_POST_ATTEMPT ||
+               post->kind == CSC_POST_STEP_ATTEMPT);
     if (ends && !post->undoes && !exec->undoes) {
         csc_end_fail(b, post, exec);
         return;
@@ -60,6 +62,7 @@ add_wait(builder *b, const csc_post *post, const csc_exec *exec)
         b, post->part_name, exec->function_id, post->part_occurrence);
     csc_record record = csc_full_output_none;
 
+    csc_assert(post->kind == CSC_POST_WAIT);
     if (csc_message_take_signal(b, row))
         return;
     if (csc_builder_is_cancelled(b)) {
@@ -85,6 +88,7 @@ add_beat(builder *b, const csc_post *post, const csc_exec *exec)
 {
     cascade_execution_row *row = NULL;
 
+    csc_assert(post->kind == CSC_POST_BEAT);
     for (const csc_post *p = post->next; p != NULL; p = p->next)
         if (p->function_id == post->function_id &&
             (p->kind == CSC_POST_COMPLETE || p->kind == CSC_POST_FAIL ||
@@ -103,6 +107,7 @@ add_deadline(builder *b, const csc_post *post)
     csc_record record = csc_full_output_none;
     cascade_execution_row *row = NULL;
 
+    csc_assert(post->kind == CSC_POST_DEADLINE);
     if (!csc_builder_has_ids(b, 1, true)) {
         csc_last_ids_end_other(b, post->error);
         return;
@@ -198,6 +203,7 @@ promise_ids(builder *b, const csc_post *posts)
 {
     size_t stand_ins = 0;
 
+    csc_assert(b->promised == 0);
     for (const csc_post *p = posts; p != NULL; p = p->next) {
         b->promised += count_inserts(p);
         if (p->kind == CSC_POST_FAIL)
@@ -220,6 +226,7 @@ make_room(builder *b, const csc_post *posts)
     size_t events = 0;
     size_t messages = 0;
 
+    csc_assert(b->inserts == NULL && b->updates == NULL);
     for (const csc_post *p = posts; p != NULL; p = p->next) {
         if (p->kind == CSC_POST_DEADLINE)
             inserts++;
@@ -251,6 +258,7 @@ make_room(builder *b, const csc_post *posts)
 static void
 set_run(const builder *b, cascade_change *change)
 {
+    csc_assert(change->insert_count == b->insert_count);
     change->run_action = b->env->reset ? CASCADE_RUN_RESET : CASCADE_RUN_KEEP;
     if (b->erases && b->send_count == 0) {
         *change = (cascade_change){.cascade = change->cascade,
@@ -276,6 +284,8 @@ set_run(const builder *b, cascade_change *change)
 static void
 finish_change(const builder *b, cascade_change *change)
 {
+    csc_assert(b->insert_count <= b->insert_room &&
+               b->update_count <= b->update_room);
     *change = (cascade_change){.inserts = b->inserts,
                                .insert_count = b->insert_count,
                                .updates = b->updates,
@@ -306,6 +316,7 @@ csc_build_change(const csc_build_env *env, const csc_state *state,
                  .late = {.state = state, .arena = env->arena}};
     cascade_err err = CASCADE_OK;
 
+    csc_assert(posts != NULL && csc_view_is_sound(state));
     if (env->plan != NULL)
         env->plan->next.receipt = CSC_COURSE_NONE;
     b.posts = posts;
@@ -339,6 +350,7 @@ csc_build_apply(csc_state *state, const cascade_change *change)
 {
     cascade_err err = csc_state_apply_cascade(state, &change->cascade);
 
+    csc_assert(csc_uuid_equal(&state->id, &change->cascade.id));
     for (size_t i = 0; i < change->update_count && err == CASCADE_OK; i++)
         err = csc_state_apply_execution(state, &change->updates[i]);
     for (size_t i = 0; i < change->insert_count && err == CASCADE_OK; i++)

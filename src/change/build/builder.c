@@ -50,6 +50,7 @@ csc_builder_text(builder *b)
 static const char *
 write_path(builder *b, int32_t parent, const char *name, uint32_t occurrence)
 {
+    csc_assert(b->text.len == 0);
     csc_buf_add(&b->text, b->cascade_id, CASCADE_UUID_TEXT_SIZE - 1);
     csc_buf_add_char(&b->text, '/');
     if (parent == CSC_NO_PARENT)
@@ -66,6 +67,7 @@ write_path(builder *b, int32_t parent, const char *name, uint32_t occurrence)
 const char *
 csc_builder_record(builder *b, const csc_record *record)
 {
+    csc_assert(b->text.len == 0);
     csc_full_output_write(record, &b->text);
     return csc_builder_text(b);
 }
@@ -73,6 +75,7 @@ csc_builder_record(builder *b, const csc_record *record)
 csc_json_span
 csc_builder_ids(builder *b, const int32_t *ids, size_t count)
 {
+    csc_assert(b->text.len == 0);
     csc_json_add_ids(&b->text, ids, count);
     return csc_json_read_whole(count > 0 ? csc_builder_text(b) : NULL);
 }
@@ -111,6 +114,7 @@ insert_row(builder *b, const char *name, const char *path)
 {
     cascade_execution_row *row = &b->inserts[b->insert_count];
 
+    csc_assert(b->fn_id < CSC_FUNCTION_ID_MAX);
     csc_assert(b->insert_count < b->insert_room);
     row->id = b->ids[b->insert_count];
     b->insert_count++;
@@ -169,11 +173,13 @@ csc_builder_more_updates(builder *b, size_t more)
         memcpy(updates, b->updates, b->update_count * sizeof(*updates));
     b->updates = updates;
     b->update_room = room;
+    csc_assert(b->update_count <= b->update_room);
 }
 
 void
 csc_builder_note_terminated(builder *b, const cascade_execution_row *row)
 {
+    csc_assert(row->status == CASCADE_EXECUTION_FAILED);
     if (b->terminated && b->terminator < row->function_id)
         return;
     b->terminated = true;
@@ -189,6 +195,7 @@ csc_builder_status(const builder *b)
     if (b->terminated ||
         (b->plan == NULL && b->state->terminated != CSC_NOT_TERMINATED))
         return CASCADE_ERROR;
+    csc_assert(b->state->running + b->running >= b->ended);
     return b->state->running - b->ended + b->running > 0 ? CASCADE_RUNNING
                                                          : CASCADE_COMPLETED;
 }
@@ -218,6 +225,7 @@ grow_sends(struct csc_builder *b)
     cascade_message_row *sends =
         csc_arena_alloc(b->env->arena, room, sizeof(*sends));
 
+    csc_assert(b->send_count == b->send_room);
     if (sends == NULL)
         return; /* the arena has failed */
     if (b->send_count > 0)
@@ -233,6 +241,7 @@ csc_builder_send(struct csc_builder *b, const cascade_message_row *message)
         grow_sends(b);
     if (b->send_count < b->send_room)
         b->sends[b->send_count++] = *message;
+    csc_assert(b->send_count <= b->send_room);
 }
 
 const char *
@@ -281,6 +290,7 @@ csc_builder_slice_room(const struct csc_builder *b)
 void
 csc_builder_stillborn(struct csc_builder *b, cascade_execution_row *row)
 {
+    csc_assert(row->status == CASCADE_EXECUTION_RUNNING);
     row->status = CASCADE_EXECUTION_FAILED;
     row->error = "cancelled";
     row->completed_at_ms = b->env->now_ms;
@@ -301,6 +311,7 @@ csc_builder_ask_child(struct csc_builder *b, const cascade_uuid *child,
                          : "{\"reason\":\"its parent is cancelled\"}",
         .sent_at_ms = b->env->now_ms};
 
+    csc_assert(b->send_count <= b->send_room);
     if (policy == CASCADE_CHILD_ABANDON)
         return;
     message.path = csc_arena_format(b->env->arena, "%s/message/parent/%s",
@@ -323,12 +334,14 @@ csc_builder_has_ids(const struct csc_builder *b, size_t count, bool ends)
 {
     int64_t max = CSC_FUNCTION_ID_MAX - (ends ? 0 : CSC_FUNCTION_IDS_KEPT);
 
+    csc_assert(b->fn_id >= b->state->fn_id);
     return (int64_t)(count + b->promised) <= max - b->fn_id;
 }
 
 void
 csc_builder_drop_spawns(csc_post *post)
 {
+    csc_assert(post->kind == CSC_POST_FAIL);
     post->effects.first_spawn = NULL;
     post->effects.last_spawn = NULL;
     post->effects.spawn_count = 0;
@@ -348,6 +361,7 @@ csc_builder_at(struct csc_builder *b, bool continued)
 void
 csc_builder_note_ended(struct csc_builder *b, const csc_exec *exec)
 {
+    csc_assert(exec->status == CASCADE_EXECUTION_RUNNING);
     if (csc_state_add_id(&b->ended_early, exec->function_id) != CASCADE_OK)
         b->env->arena->failed = true;
 }
@@ -376,6 +390,7 @@ csc_builder_receipt(struct csc_builder *b, const csc_message *message,
     row->completed_at_ms = b->env->now_ms;
     row->status = CASCADE_EXECUTION_COMPLETED;
     row->full_output = csc_builder_at(b, false);
+    csc_assert(b->insert_count > 0 && row == &b->inserts[b->insert_count - 1]);
     return row;
 }
 
@@ -383,6 +398,7 @@ void
 csc_builder_undelivered(struct csc_builder *b, cascade_execution_row *row,
                         const char *error)
 {
+    csc_assert(row->completed_at_ms != CASCADE_TIME_NONE);
     row->status = CASCADE_EXECUTION_FAILED;
     row->error = error;
     row->full_output = csc_builder_at(b, true);

@@ -20,6 +20,7 @@
 #include <string.h>
 
 #include "base/data/arena.h"
+#include "base/error.h"
 #include "base/json/json.h"
 #include "base/mem.h"
 #include "base/uuid.h"
@@ -64,6 +65,7 @@ static void
 cancel_birth(struct csc_builder *b, const csc_family *family,
              const csc_child *child, cascade_execution_row *row)
 {
+    csc_assert(row->status == CASCADE_EXECUTION_RUNNING && b->children > 0);
     csc_builder_ask_child(b, &child->id, family->when_parent_ends, false);
     if (family->when_parent_ends != CASCADE_CHILD_ABANDON)
         return;
@@ -81,6 +83,7 @@ csc_child_add_starts(struct csc_builder *b, const csc_post *post,
 {
     const csc_family *family = &post->children;
 
+    csc_assert(post->kind == CSC_POST_CHILDREN);
     for (const csc_child *c = family->first; c != NULL; c = c->next) {
         cascade_execution_row *row = csc_builder_part(
             b, post->part_name, parent->function_id, c->occurrence);
@@ -184,6 +187,8 @@ end_child(struct csc_builder *b, const csc_exec *child, const char *payload)
         b, child,
         failed ? CASCADE_EXECUTION_FAILED : CASCADE_EXECUTION_COMPLETED);
 
+    csc_assert(child->part == CSC_PART_CHILD &&
+               child->status == CASCADE_EXECUTION_RUNNING);
     if (csc_json_read_member(payload, "result", &span))
         result = keep_span(b, span);
     row->error = error;
@@ -220,6 +225,8 @@ csc_child_add_cancel(struct csc_builder *b, const csc_exec *child)
 {
     cascade_execution_row *row = NULL;
 
+    csc_assert(child->part == CSC_PART_CHILD &&
+               child->status == CASCADE_EXECUTION_RUNNING);
     if (child->when_parent_ends != CASCADE_CHILD_ABANDON) {
         csc_builder_ask_child(b, &child->child, child->when_parent_ends, false);
         return;
@@ -236,6 +243,7 @@ void
 csc_child_note_result(struct csc_builder *b, const csc_exec *exec,
                       const char *output)
 {
+    csc_assert(b->result == NULL || b->result_id >= 0);
     if (output == NULL || csc_uuid_is_nil(&b->state->parent) ||
         exec->part != CSC_PART_NONE ||
         (b->state->result != NULL && b->state->result_id > exec->function_id) ||

@@ -43,6 +43,7 @@
 #include <string.h>
 
 #include "base/data/buf.h"
+#include "base/error.h"
 #include "base/json/json.h"
 #include "base/mem.h"
 #include "cascade/cascade.h"
@@ -68,6 +69,7 @@ write_error(struct csc_builder *b, const char *what, const char *payload)
     csc_json_span reason;
     char *text = NULL;
 
+    csc_assert(b->text.len == 0);
     csc_buf_add_text(&b->text, what);
     if (csc_json_read_member(payload, "reason", &reason) &&
         csc_json_read_text(reason, &text)) {
@@ -108,6 +110,7 @@ terminate(struct csc_builder *b, const csc_message *message, const char *what)
 static void
 await_others(struct csc_builder *b, const csc_message *message)
 {
+    csc_assert(b->is_cut);
     if (b->only_deletions && b->awaits_others)
         b->received[b->received_count++] = message->id;
     b->awaits_others = true;
@@ -122,6 +125,7 @@ csc_command_add_delete(struct csc_builder *b, const csc_message *message)
 {
     bool running = csc_builder_status(b) == CASCADE_RUNNING;
 
+    csc_assert(strcmp(message->kind, CSC_MESSAGE_DELETE) == 0);
     if (csc_next_run_keep(b, message))
         return;
     if (b->is_cut && b->state->recorded == CASCADE_ERROR)
@@ -140,6 +144,7 @@ write_cancelled(struct csc_builder *b, const csc_exec *exec)
     const csc_late_end end = {.status = CASCADE_EXECUTION_FAILED};
     csc_record record = csc_builder_record_of(b, exec);
 
+    csc_assert(exec->status == CASCADE_EXECUTION_RUNNING);
     record.at = b->state->fn_id;
     record.late = csc_builder_late(b, exec, &end);
     record.attempts = exec->attempts;
@@ -156,6 +161,7 @@ csc_command_cancel_one(struct csc_builder *b, const csc_exec *exec)
     cascade_execution_row *row =
         csc_builder_update(b, exec, CASCADE_EXECUTION_FAILED);
 
+    csc_assert(exec->status == CASCADE_EXECUTION_RUNNING);
     row->error = "cancelled";
     row->full_output = write_cancelled(b, exec);
     csc_builder_note_ended(b, exec);
@@ -165,6 +171,7 @@ csc_command_cancel_one(struct csc_builder *b, const csc_exec *exec)
 static bool
 is_cancelled_with(const struct csc_builder *b, const csc_exec *exec)
 {
+    csc_assert(csc_builder_is_cancelled(b));
     if (exec->part == CSC_PART_CANCEL || exec->part == CSC_PART_CHILD ||
         csc_view_has(&b->ended_early, exec->function_id))
         return false;
@@ -176,6 +183,7 @@ is_cancelled_with(const struct csc_builder *b, const csc_exec *exec)
 static bool
 is_put_off(const struct csc_builder *b, const csc_exec *exec)
 {
+    csc_assert(exec->status == CASCADE_EXECUTION_RUNNING);
     return exec->part == CSC_PART_NONE && exec->stage != CSC_STAGE_DISPATCHED &&
            exec->not_before_ms > b->env->now_ms;
 }
@@ -189,6 +197,7 @@ hurry(struct csc_builder *b, const csc_exec *exec)
     cascade_execution_row *row =
         csc_builder_update(b, exec, CASCADE_EXECUTION_RUNNING);
 
+    csc_assert(is_put_off(b, exec));
     row->full_output = csc_end_attempt(b, &post, exec);
     row->error = exec->error;
 }
@@ -242,6 +251,7 @@ cut_slice(struct csc_builder *b)
     size_t rows = 1 + room / CSC_ROW_BYTES;
     size_t bytes = 0;
 
+    csc_assert(csc_builder_is_cancelled(b));
     csc_builder_more_updates(b, state->running < rows ? state->running : rows);
     for (size_t i = csc_view_place(state, b->cancel_from);
          i < state->exec_count &&
@@ -261,6 +271,7 @@ write_left(struct csc_builder *b)
 {
     csc_record record = csc_full_output_none;
 
+    csc_assert(b->cancel != NULL);
     record.from = b->cancel_from;
     b->cancel->full_output =
         b->cancel_from != CSC_NO_PARENT ? csc_builder_record(b, &record) : NULL;
@@ -271,6 +282,8 @@ csc_command_add_slice(struct csc_builder *b)
 {
     const csc_exec *exec = csc_view_find(b->state, b->state->cancel);
 
+    csc_assert(b->state->cancel != CSC_NO_PARENT || b->cancel != NULL ||
+               b->cancel_from == CSC_NO_PARENT);
     if (b->cancel_from == CSC_NO_PARENT || b->cancel != NULL ||
         csc_builder_status(b) != CASCADE_RUNNING)
         return;
@@ -288,6 +301,7 @@ cancel(struct csc_builder *b, const csc_message *message)
     bool again = csc_builder_is_cancelled(b);
     cascade_execution_row *row = NULL;
 
+    csc_assert(strcmp(message->kind, CSC_MESSAGE_CANCEL) == 0);
     if (!csc_builder_has_ids(b, 1, !over && !again)) {
         if (!again)
             csc_last_ids_end_other(
@@ -315,6 +329,7 @@ csc_command_close_cancel(struct csc_builder *b, const char *error)
     const csc_exec *exec = csc_view_find(b->state, b->state->cancel);
     cascade_execution_row *row = b->cancel;
 
+    csc_assert(csc_builder_is_cancelled(b));
     if (row == NULL) {
         row = csc_builder_update(b, exec, CASCADE_EXECUTION_FAILED);
     } else {
@@ -334,6 +349,7 @@ csc_command_close_cancel(struct csc_builder *b, const char *error)
 void
 csc_command_end_cancel(struct csc_builder *b)
 {
+    csc_assert(b->plan != NULL || b->state->running + b->running >= b->ended);
     if (csc_builder_is_cancelled(b) && !b->terminated && b->plan == NULL &&
         b->state->terminated == CSC_NOT_TERMINATED &&
         b->state->running - b->ended + b->running == 1)

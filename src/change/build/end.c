@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/data/arena.h"
 #include "base/data/buf.h"
+#include "base/error.h"
 #include "base/json/json.h"
 #include "cascade/cascade.h"
 #include "cascade/rows.h"
@@ -24,6 +25,7 @@ typedef struct csc_builder builder;
 static csc_json_span
 list_keys(builder *b, const csc_effects *effects)
 {
+    csc_assert(b->text.len == 0);
     for (const csc_put *p = effects->first_put; p != NULL; p = p->next) {
         if (csc_op_nth_put(effects, p->key, 0) != p)
             continue;
@@ -90,6 +92,7 @@ write_finished(builder *b, const csc_post *post, const csc_exec *exec,
     csc_record record =
         exec != NULL ? csc_builder_record_of(b, exec) : csc_full_output_none;
 
+    csc_assert(exec == NULL || exec->status == CASCADE_EXECUTION_RUNNING);
     record.at = b->state->fn_id;
     record.attempts = post->attempts;
     record.skipped = post->skipped;
@@ -116,6 +119,7 @@ csc_end_attempt(builder *b, const csc_post *post, const csc_exec *exec)
 {
     csc_record record = csc_builder_record_of(b, exec);
 
+    csc_assert(exec->status == CASCADE_EXECUTION_RUNNING);
     record.over = post->over || exec->over;
     record.undo = post->undoes || exec->undoes;
     record.steps =
@@ -140,6 +144,7 @@ write_waiting(builder *b, const csc_spawn *spawn, const int32_t *after)
 {
     csc_record record = csc_full_output_none;
 
+    csc_assert(spawn->first <= spawn->after_count);
     if (spawn->after_count == 0 && spawn->priority == 0 &&
         spawn->delay_ms <= 0 && !spawn->instead)
         return NULL;
@@ -175,6 +180,7 @@ add_spawns(builder *b, const csc_effects *effects, int32_t parent)
 {
     int32_t base;
 
+    csc_assert((effects->first_spawn == NULL) == (effects->spawn_count == 0));
     if (effects->first_spawn == NULL)
         return; /* there may be no next id */
     base = b->fn_id + 1;
@@ -205,6 +211,7 @@ add_events(builder *b, const csc_effects *effects, const csc_exec *exec,
 {
     int64_t time_us = csc_clock_ms_to_us(b->env->now_ms);
 
+    csc_assert((effects->first_put == NULL) == (effects->put_count == 0));
     if (exec != NULL && exec->early > 0 && exec->early_us >= time_us)
         time_us = exec->early_us + 1;
 
@@ -225,6 +232,8 @@ csc_end_complete(builder *b, const csc_post *post, const csc_exec *exec)
     cascade_execution_row *row =
         csc_builder_update(b, exec, CASCADE_EXECUTION_COMPLETED);
 
+    csc_assert(post->kind == CSC_POST_COMPLETE &&
+               exec->status == CASCADE_EXECUTION_RUNNING);
     row->full_output = write_finished(b, post, exec, true, false);
     csc_child_note_result(b, exec, post->effects.output);
     add_events(b, &post->effects, exec, exec->function_id);
@@ -239,6 +248,8 @@ csc_end_fail(builder *b, const csc_post *post, const csc_exec *exec)
     cascade_execution_row *row =
         csc_builder_update(b, exec, CASCADE_EXECUTION_FAILED);
 
+    csc_assert(post->kind != CSC_POST_COMPLETE &&
+               exec->status == CASCADE_EXECUTION_RUNNING);
     if (b->no_stand_ins && post->effects.spawn_count > 0) {
         csc_builder_drop_spawns(&alone);
         post = &alone;
@@ -259,6 +270,7 @@ csc_end_step(builder *b, const csc_post *post, const csc_exec *exec)
     cascade_execution_row *row = csc_builder_part(
         b, post->part_name, exec->function_id, post->part_occurrence);
 
+    csc_assert(post->kind == CSC_POST_STEP);
     row->started_at_ms = post->started_at_ms;
     row->completed_at_ms = b->env->now_ms;
     row->status =

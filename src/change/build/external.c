@@ -22,6 +22,7 @@
 
 #include "base/clock.h"
 #include "base/data/arena.h"
+#include "base/error.h"
 #include "base/json/json.h"
 #include "base/uuid.h"
 #include "cascade/cascade.h"
@@ -70,6 +71,7 @@ csc_external_spawn(struct csc_builder *b, const csc_spawn *spawn,
             ? b->env->find_external(b->env->find_context, spawn->name)
             : NULL;
 
+    csc_assert(row->status == CASCADE_EXECUTION_RUNNING);
     if (waiting == NULL)
         return NULL;
     row->location = CLIENT;
@@ -85,6 +87,7 @@ csc_external_wait(struct csc_builder *b, const csc_post *post,
 {
     cascade_execution_row *row = NULL;
 
+    csc_assert(post->kind == CSC_POST_EXTERNAL && exec->external == NULL);
     if (csc_builder_is_cancelled(b)) {
         csc_command_cancel_one(b, exec);
         return;
@@ -135,6 +138,8 @@ end_waiting(struct csc_builder *b, const csc_exec *exec,
                      .by = &completion->by,
                      .effects = completion->effects};
 
+    csc_assert(exec->external != NULL &&
+               exec->status == CASCADE_EXECUTION_RUNNING);
     if (post.error == NULL &&
         !csc_builder_has_ids(b, post.effects.spawn_count, false)) {
         post.kind = CSC_POST_FAIL;

@@ -53,6 +53,7 @@
 
 #include "base/data/arena.h"
 #include "base/data/buf.h"
+#include "base/error.h"
 #include "base/json/json.h"
 #include "base/json/json_object.h"
 #include "base/uuid.h"
@@ -78,6 +79,7 @@ end_row(struct csc_builder *b, const csc_exec *child)
     cascade_execution_row *row =
         csc_builder_update(b, child, CASCADE_EXECUTION_FAILED);
 
+    csc_assert(is_left(b, child));
     row->error = "the parent ended before the child";
     row->full_output = csc_builder_child_ended(
         b, &child->child, child->when_parent_ends, NULL, true);
@@ -125,6 +127,7 @@ keep_for_later(struct csc_builder *b, int32_t from)
                                    .name = "",
                                    .sent_at_ms = b->env->now_ms};
 
+    csc_assert(from > 0 && b->text.len == 0);
     message.path = csc_arena_format(b->env->arena,
                                     "%s/message/family/%" PRId32 "/%" PRId64,
                                     b->cascade_id, from, b->family_id);
@@ -181,6 +184,7 @@ csc_family_end_add(struct csc_builder *b, const csc_message *message)
 static void
 leave_births(struct csc_builder *b)
 {
+    csc_assert(csc_builder_status(b) == CASCADE_ERROR);
     for (const csc_post *p = b->posts; p != NULL; p = p->next)
         for (const csc_child *c = p->children.first; c != NULL; c = c->next)
             csc_builder_ask_child(b, &c->id, p->children.when_parent_ends,
@@ -196,6 +200,7 @@ write_end(struct csc_builder *b, const char *error)
     const char *result = b->result != NULL ? b->result : b->state->result;
     char id[CASCADE_UUID_TEXT_SIZE];
 
+    csc_assert(b->text.len == 0);
     csc_buf_add_text(&b->text, "{\"id\":\"");
     csc_buf_add_text(&b->text, cascade_uuid_format(&b->state->child_id, id));
     csc_buf_add_char(&b->text, '"');
@@ -218,6 +223,7 @@ tell_parent(struct csc_builder *b)
     const char *error = b->error != NULL ? b->error : "it failed";
     char id[CASCADE_UUID_TEXT_SIZE];
 
+    csc_assert(!csc_uuid_is_nil(&b->state->parent));
     cascade_message_row message = {
         .cascade_id = *parent,
         .kind = CSC_MESSAGE_CHILD,
@@ -246,6 +252,8 @@ has_only_children(const struct csc_builder *b)
     size_t running = b->state->running - b->ended + b->running;
     size_t children = b->state->children + b->children - b->children_gone;
 
+    csc_assert(b->state->running + b->running >= b->ended);
+    csc_assert(b->state->children + b->children >= b->children_gone);
     return running == children && children > 0 && b->children == 0;
 }
 
@@ -254,6 +262,7 @@ csc_family_end_finish(struct csc_builder *b)
 {
     bool deletes = b->env->deletes && b->state->recorded == CASCADE_ERROR;
 
+    csc_assert(b->slices == NULL);
     if (deletes && b->family_from == 0)
         b->family_from = 1;
     if (b->family_from != 0)

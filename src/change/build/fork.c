@@ -79,6 +79,7 @@ is_copied(const fork *f, const cascade_event_row *event)
     const csc_plan_item *item = csc_reset_plan_find(plan, event->function_id);
     int32_t *early = NULL;
 
+    csc_assert(f->earlies != NULL);
     if (item == NULL)
         return event->function_id < plan->from;
     if (item->fate != CSC_FATE_AFRESH)
@@ -97,6 +98,7 @@ write_origin(const fork *f)
 {
     csc_json_object writer;
 
+    csc_assert(f->b->text.len == 0);
     csc_json_object_begin(&writer, &f->b->text);
     csc_json_object_add_string(&writer, "by", f->copy->by);
     csc_json_object_add_text(&writer, "id", f->origin);
@@ -114,6 +116,7 @@ write_meta(const fork *f)
     const char *origin = write_origin(f);
     csc_json_object meta;
 
+    csc_assert(f->b->text.len == 0);
     csc_json_object_begin(&meta, &b->text);
     if (copy->depth > 0)
         csc_json_object_add_number(&meta, "depth", copy->depth);
@@ -163,6 +166,7 @@ copy_record(const fork *f, const char *record, const char *output,
     csc_json_object writer;
     csc_json_iter iter;
 
+    csc_assert(f->b->text.len == 0);
     csc_json_object_begin(&writer, &f->b->text);
     csc_json_read_iter_init(&iter, record, strlen(record));
     while (csc_json_read_next(&iter)) {
@@ -245,6 +249,8 @@ copy_row(const fork *f, size_t index)
     cascade_execution_row *row = &b->inserts[b->insert_count];
     bool afresh = item->fate == CSC_FATE_AFRESH;
 
+    csc_assert(index < f->copy->plan->count &&
+               f->b->insert_count < f->b->insert_room);
     *row = f->copy->rows[index];
     row->id = b->ids[b->insert_count++];
     row->cascade_id = f->copy->id;
@@ -286,6 +292,7 @@ fill_change(const fork *f, cascade_change *change)
     const struct csc_builder *b = f->b;
     const csc_build_copy *copy = f->copy;
 
+    csc_assert(b->insert_count > 0 && b->insert_count <= b->insert_room);
     *change = (cascade_change){.run_action = CASCADE_RUN_START,
                                .inserts = b->inserts,
                                .insert_count = b->insert_count,
@@ -313,6 +320,7 @@ csc_fork_add_rows(const csc_build_env *env, const csc_build_copy *copy,
     struct csc_builder b = {.env = env, .state = &state, .fn_id = -1};
     fork f = {.b = &b, .copy = copy};
 
+    csc_assert(plan->forks && plan->refusal == CSC_REFUSAL_NONE);
     cascade_uuid_format(&copy->id, b.cascade_id);
     cascade_uuid_format(&copy->origin, f.origin);
     b.inserts = csc_arena_alloc(env->arena, plan->count, sizeof(*b.inserts));

@@ -19,6 +19,7 @@
 
 #include <string.h>
 
+#include "base/error.h"
 #include "cascade/cascade.h"
 #include "change/build/build.h"
 #include "change/build/end.h"
@@ -45,6 +46,7 @@ csc_last_ids_end_other(struct csc_builder *b, const char *error)
 {
     const csc_exec *exec = NULL;
 
+    csc_assert(!csc_builder_has_ids(b, 1, false));
     if (csc_builder_status(b) != CASCADE_RUNNING)
         return;
     if (csc_builder_is_cancelled(b)) {

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/data/buf.h"
+#include "base/error.h"
 #include "cascade/cascade.h"
 #include "cascade/rows.h"
 #include "state/full_output.h"
@@ -20,6 +21,7 @@ csc_mark_has(struct csc_builder *b, const char *record, int32_t early)
 {
     size_t len = record != NULL ? strlen(record) - 1 : 1;
 
+    csc_assert(b->text.len == 0);
     csc_buf_add(&b->text, record != NULL ? record : "{", len);
     csc_buf_add_text(&b->text, len > 1 ? ",\"" : "\"");
     csc_buf_add_text(&b->text, CSC_RECORD_MARK "\":{");
@@ -32,6 +34,7 @@ csc_mark_has(struct csc_builder *b, const char *record, int32_t early)
 void
 csc_mark_add(struct csc_builder *b)
 {
+    csc_assert(b->marks);
     for (size_t i = 0; i < b->update_count; i++) {
         cascade_execution_row *row = &b->updates[i];
         const csc_exec *exec = csc_view_find(b->state, row->function_id);

@@ -30,6 +30,7 @@
 #include "base/data/arena.h"
 #include "base/data/buf.h"
 #include "base/data/tree.h"
+#include "base/error.h"
 #include "cascade/cascade.h"
 #include "cascade/rows.h"
 #include "change/build/build.h"
@@ -149,6 +150,8 @@ end_await(struct csc_builder *b, const csc_exec *await, int32_t signal)
     cascade_execution_row *row =
         csc_builder_update(b, await, CASCADE_EXECUTION_COMPLETED);
 
+    csc_assert(await->part == CSC_PART_AWAIT &&
+               await->status == CASCADE_EXECUTION_RUNNING);
     row->full_output = write_taking(b, signal, await->not_before_ms);
     csc_builder_note_ended(b, await);
 }
@@ -196,6 +199,7 @@ csc_message_take_signal(struct csc_builder *b, cascade_execution_row *row)
     size_t prefix = strlen(CSC_AWAIT_PREFIX);
     int32_t signal = CSC_NO_PARENT;
 
+    csc_assert(row->status == CASCADE_EXECUTION_RUNNING);
     if (strncmp(row->node_name, CSC_AWAIT_PREFIX, prefix) == 0)
         signal = take_signal(b, row->node_name + prefix);
     if (signal == CSC_NO_PARENT)
@@ -222,6 +226,7 @@ csc_message_is_late(const struct csc_builder *b, const csc_post *post,
 static const char *
 prefixed(struct csc_builder *b, const char *prefix, const char *name)
 {
+    csc_assert(b->text.len == 0);
     csc_buf_add_text(&b->text, prefix);
     csc_buf_add_text(&b->text, name);
     return csc_builder_text(b);
@@ -235,6 +240,7 @@ add_signal(struct csc_builder *b, const csc_message *message)
     cascade_execution_row *row = csc_builder_receipt(
         b, message, prefixed(b, CSC_SIGNAL_PREFIX, message->name));
 
+    csc_assert(strcmp(message->kind, CSC_MESSAGE_SIGNAL) == 0);
     if (over)
         csc_builder_undelivered(b, row, CSC_UNDELIVERED);
     else if (await != NULL)
@@ -280,6 +286,8 @@ add_message(struct csc_builder *b, const csc_message *message)
 void
 csc_message_receive(struct csc_builder *b, const csc_post *post)
 {
+    csc_assert(post->deletions <= post->message_count);
+    csc_assert(post->kind == CSC_POST_RECEIVE || post->messages == NULL);
     b->is_cut = b->is_cut || (post->cut && !post->apart);
     b->only_deletions = post->deletions == post->message_count;
     for (const csc_message *m = post->messages; m != NULL; m = m->next)

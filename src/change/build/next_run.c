@@ -20,6 +20,7 @@
 
 #include "base/data/arena.h"
 #include "base/data/tree.h"
+#include "base/error.h"
 #include "base/json/json.h"
 #include "base/mem.h"
 #include "base/uuid.h"
@@ -52,6 +53,7 @@ is_alone(const csc_state *state, const csc_post *post)
 {
     const csc_exec *exec = csc_view_find(state, post->function_id);
 
+    csc_assert(state->children <= state->running);
     return exec != NULL && exec->status == CASCADE_EXECUTION_RUNNING &&
            state->running == state->children + 1;
 }
@@ -131,6 +133,7 @@ collect_signals(const csc_build_env *env, const csc_state *state,
             signals[count++] = (csc_build_signal){own->inserts[i].node_name +
                                                       strlen(CSC_SIGNAL_PREFIX),
                                                   own->inserts[i].input};
+    csc_assert(count <= room);
     start->signals = signals;
     start->signal_count = count;
 }
@@ -181,6 +184,7 @@ csc_next_run_of(const csc_build_env *env, const csc_state *state,
                              .first = &first,
                              .first_count = 1};
 
+    csc_assert(state->recorded == CASCADE_RUNNING && next->node != NULL);
     collect_signals(env, state, own, &start);
     start.paused = is_paused(state, own);
     return csc_start_add_rows(env, &start, change);
@@ -206,6 +210,7 @@ csc_next_run_is_unchanged(const csc_state *state, const csc_message *message)
 bool
 csc_next_run_keep(struct csc_builder *b, const csc_message *message)
 {
+    csc_assert(strcmp(message->kind, CSC_MESSAGE_DELETE) == 0);
     if (csc_uuid_is_nil(&b->state->continued_as) || message->repeated ||
         csc_next_run_is_unchanged(b->state, message))
         return false;

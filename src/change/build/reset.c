@@ -60,6 +60,7 @@ csc_reset_write_receipt(struct csc_builder *b, const csc_plan *plan,
     size_t count = 0;
     int32_t *ids = csc_arena_alloc(b->env->arena, plan->count, sizeof(*ids));
 
+    csc_assert(receipt > 0 && plan->refusal == CSC_REFUSAL_NONE);
     for (size_t i = 0; i < plan->count && ids != NULL; i++) {
         const csc_plan_item *item = &plan->items[i];
 
@@ -86,6 +87,7 @@ csc_reset_refusal_text(struct csc_builder *b, csc_refusal refusal)
     char next[CASCADE_UUID_TEXT_SIZE];
     const char *text = csc_reset_plan_refusal_text(refusal);
 
+    csc_assert(refusal != CSC_REFUSAL_NONE);
     if (refusal != CSC_REFUSAL_CONTINUED)
         return text;
     return csc_arena_join(b->env->arena, text,
@@ -124,6 +126,7 @@ csc_reset_afresh(struct csc_builder *b, const csc_plan *plan,
     csc_record record = csc_full_output_none;
     const int32_t *after = map_after(b, plan, item);
 
+    csc_assert(item->fate == CSC_FATE_AFRESH);
     if (after != NULL)
         record.after = csc_builder_ids(b, after, item->after_count);
     record.first = item->first_count;
@@ -144,6 +147,7 @@ csc_reset_add_heir(struct csc_builder *b, const csc_plan *plan,
     cascade_execution_row *row =
         csc_builder_part(b, item->name, receipt, item->nth);
 
+    csc_assert(item->fate == CSC_FATE_AFRESH);
     csc_assert(row->function_id == item->heir);
     row->input = item->input;
     row->location = item->location;
@@ -155,6 +159,7 @@ csc_reset_add_heir(struct csc_builder *b, const csc_plan *plan,
 static void
 add_heirs(struct csc_builder *b, csc_plan *plan, int32_t receipt)
 {
+    csc_assert(plan->refusal == CSC_REFUSAL_NONE);
     csc_reset_plan_number(plan, receipt);
     for (size_t i = 0; i < plan->count; i++)
         if (plan->items[i].fate == CSC_FATE_AFRESH)
@@ -168,6 +173,7 @@ csc_reset_add_signal(struct csc_builder *b, const csc_plan_item *item,
     cascade_execution_row *row = csc_builder_part(b, item->name, receipt, nth);
     csc_record record = csc_full_output_none;
 
+    csc_assert(item->again && item->is_signal);
     record.at = receipt - 1;
     record.resumes = item->function_id;
     row->input = item->input;
@@ -193,6 +199,7 @@ write_closed(struct csc_builder *b, const csc_exec *exec, int32_t receipt)
 {
     csc_record record = csc_builder_record_of(b, exec);
 
+    csc_assert(exec->status == CASCADE_EXECUTION_RUNNING);
     record.at = receipt;
     if (exec->part == CSC_PART_CHILD) {
         record.child = exec->child;
@@ -218,6 +225,7 @@ terminate_child(struct csc_builder *b, const csc_exec *child)
         .payload = "{\"reason\":\"its parent begins anew\"}",
         .sent_at_ms = b->env->now_ms};
 
+    csc_assert(child->part == CSC_PART_CHILD);
     csc_builder_send(b, &message);
 }
 
@@ -241,6 +249,7 @@ csc_reset_close(struct csc_builder *b, const csc_plan *plan,
     const csc_plan_item *item = csc_reset_plan_find(plan, exec->function_id);
     cascade_execution_row *row = NULL;
 
+    csc_assert(exec->status == CASCADE_EXECUTION_RUNNING);
     if (item != NULL && item->fate == CSC_FATE_KEEP)
         return;
     row = csc_builder_update(b, exec, CASCADE_EXECUTION_FAILED);
@@ -299,6 +308,7 @@ refuse(const struct csc_builder *b, const csc_message *message)
 {
     csc_refusal refusal = CSC_REFUSAL_NONE;
 
+    csc_assert(csc_reset_is(message));
     if (b->env->unread)
         return CSC_REFUSAL_UNREAD;
     if (b->env->plan != NULL)

@@ -59,6 +59,7 @@
 
 #include <string.h>
 
+#include "base/error.h"
 #include "cascade/cascade.h"
 #include "cascade/rows.h"
 #include "change/build/build.h"
@@ -96,6 +97,7 @@ is_cut(const csc_build_env *env)
 static size_t
 rows_max(size_t slice_bytes)
 {
+    csc_assert(slice_bytes > 0);
     return 2 + slice_bytes / CSC_ROW_BYTES;
 }
 
@@ -116,6 +118,7 @@ written(const struct csc_builder *b, size_t inserts)
 {
     size_t bytes = 0;
 
+    csc_assert(inserts <= b->insert_count);
     for (size_t i = inserts; i < b->insert_count && !b->env->arena->failed; i++)
         bytes += CSC_ROW_BYTES + strlen(b->inserts[i].input) +
                  strlen(b->inserts[i].full_output);
@@ -129,6 +132,7 @@ prepare(struct csc_builder *b, const csc_plan *plan, csc_plan_place *at,
 {
     size_t bytes = 0;
 
+    csc_assert(at->receipt != CSC_COURSE_NONE && !at->in_force);
     for (; at->heir < plan->count && bytes < room && !b->env->arena->failed;
          at->heir++) {
         size_t before = b->insert_count;
@@ -158,6 +162,7 @@ update_receipt(struct csc_builder *b, const csc_plan *plan,
     const csc_exec exec = {.function_id = plan->at.receipt};
     cascade_execution_row *row = csc_builder_update(b, &exec, status);
 
+    csc_assert(plan->at.receipt != CSC_COURSE_NONE);
     row->node_name = csc_reset_name(plan);
     row->input = plan->input;
     return row;
@@ -169,6 +174,7 @@ put_in_force(struct csc_builder *b, const csc_plan *plan, csc_plan_place *at)
     cascade_execution_row *row =
         update_receipt(b, plan, CASCADE_EXECUTION_COMPLETED);
 
+    csc_assert(!at->in_force && at->signal == plan->count);
     row->full_output = csc_reset_write_receipt(b, plan, at->receipt);
     at->in_force = true;
     b->plan = plan;
@@ -201,6 +207,7 @@ close_some(struct csc_builder *b, const csc_plan *plan, csc_plan_place *at,
     const csc_state *state = b->state;
     size_t bytes = 0;
 
+    csc_assert(at->in_force && !at->done);
     csc_builder_more_updates(b, rows_max(room));
     for (; at->exec < state->exec_count && bytes < room; at->exec++) {
         const csc_exec *exec = state->execs[at->exec].exec;
@@ -219,6 +226,7 @@ give_up(struct csc_builder *b, const csc_plan *plan, csc_plan_place *at)
     cascade_execution_row *row =
         update_receipt(b, plan, CASCADE_EXECUTION_FAILED);
 
+    csc_assert(plan->refusal != CSC_REFUSAL_NONE);
     csc_builder_undelivered(b, row, csc_reset_refusal_text(b, plan->refusal));
     at->done = true;
 }
@@ -229,6 +237,7 @@ add_rows(struct csc_builder *b, const csc_plan *plan, csc_plan_place *at)
     size_t room = csc_builder_slice_room(b);
     size_t bytes = 0;
 
+    csc_assert(b->slices == plan);
     if (!at->in_force)
         bytes = prepare(b, plan, at, room);
     if (!at->in_force && at->signal == plan->count && bytes < room &&
@@ -274,6 +283,7 @@ csc_reset_go_on(struct csc_builder *b)
 {
     csc_plan *plan = b->env->plan;
 
+    csc_assert(plan->at.receipt != CSC_COURSE_NONE && !plan->at.done);
     plan->next = plan->at;
     b->slices = plan;
     b->told = b->state->recorded;

@@ -32,6 +32,7 @@ write_meta(builder *b, const csc_build_start *start)
 {
     csc_json_object meta;
 
+    csc_assert(b->text.len == 0);
     csc_json_object_begin(&meta, &b->text);
     csc_json_object_add_string(&meta, "key", start->key);
     if (start->root != NULL)
@@ -75,6 +76,7 @@ write_first(builder *b, const csc_build_start *start, bool first,
 static void
 add_first(builder *b, const csc_build_start *start, int64_t not_before_ms)
 {
+    csc_assert(b->insert_count == 0);
     for (size_t i = 0; i < start->first_count; i++) {
         uint32_t nth = 0;
         cascade_execution_row *row = NULL;
@@ -104,6 +106,7 @@ add_signals(builder *b, const csc_build_start *start)
 {
     const char *received = start->signal_count > 0 ? write_born(b) : NULL;
 
+    csc_assert(b->insert_count == start->first_count);
     for (size_t i = 0; i < start->signal_count; i++) {
         const csc_build_signal *signal = &start->signals[i];
         cascade_execution_row *row = NULL;
@@ -126,6 +129,7 @@ add_pause(builder *b)
     cascade_execution_row *row =
         csc_builder_part(b, CSC_PAUSE_NAME, CSC_NO_PARENT, 0);
 
+    csc_assert(b->insert_count <= b->insert_room);
     row->input = "{\"reason\":\"the run before was paused\"}";
     row->status = CASCADE_EXECUTION_COMPLETED;
     row->completed_at_ms = b->env->now_ms;
@@ -160,6 +164,7 @@ csc_start_add_rows(const csc_build_env *env, const csc_build_start *start,
     add_signals(&b, start);
     if (start->paused)
         add_pause(&b);
+    csc_assert(env->arena->failed || b.insert_count == count);
     csc_buf_fini(&b.text);
     *change = (cascade_change){
         .run_action = CASCADE_RUN_START,

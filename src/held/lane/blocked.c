@@ -6,6 +6,7 @@
 #include "held/lane/blocked.h"
 
 #include "base/error.h"
+#include "base/lock.h"
 #include "cascade/cascade.h"
 #include "held/lane/start_request.h"
 #include "store/store.h"
@@ -13,6 +14,7 @@
 void
 csc_blocked_append(csc_store_held *held, csc_start *start)
 {
+    csc_assert(csc_lock_is_held(&held->mutex));
     csc_assert((held->first == NULL) == (held->last == NULL));
     start->held_next = NULL;
     if (held->last != NULL)
@@ -29,6 +31,7 @@ insert(csc_store_held *held, csc_start *start)
     csc_start *previous = NULL;
     csc_start *at = held->first;
 
+    csc_assert(csc_lock_is_held(&held->mutex) && start->fresh);
     while (at != NULL && at->fresh) {
         previous = at;
         at = at->held_next;
@@ -51,6 +54,7 @@ meet(const csc_start *a, const csc_start *b)
     const csc_start *fewer = a->count <= b->count ? a : b;
     const csc_start *more = fewer == a ? b : a;
 
+    csc_assert(fewer->count <= more->count);
     for (size_t i = 0; i < fewer->count; i++)
         if (csc_start_request_find(more, &fewer->changes[i].cascade.id) <
             more->count)
@@ -61,10 +65,10 @@ meet(const csc_start *a, const csc_start *b)
 void
 csc_blocked_add(cascade_store *store, csc_start *start)
 {
-    pthread_mutex_lock(&store->held.mutex);
+    csc_lock_take(&store->held.mutex);
     start->fresh = true;
     insert(&store->held, start);
-    pthread_mutex_unlock(&store->held.mutex);
+    csc_lock_give(&store->held.mutex);
 }
 
 bool
@@ -73,12 +77,12 @@ csc_blocked_join(cascade_store *store, csc_start *start)
     csc_store_held *held = &store->held;
     const csc_start *other = NULL;
 
-    pthread_mutex_lock(&held->mutex);
+    csc_lock_take(&held->mutex);
     other = held->first;
     while (other != NULL && !meet(other, start))
         other = other->held_next;
     if (other != NULL)
         csc_blocked_append(held, start);
-    pthread_mutex_unlock(&held->mutex);
+    csc_lock_give(&held->mutex);
     return other != NULL;
 }

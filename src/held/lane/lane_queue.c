@@ -6,6 +6,7 @@
 #include "held/lane/lane_queue.h"
 
 #include "base/error.h"
+#include "base/lock.h"
 #include "cascade/cascade.h"
 #include "change/op.h"
 #include "held/engine_state.h"
@@ -16,12 +17,15 @@
 uint32_t
 csc_lane_queue_lane_count(const cascade_engine *engine)
 {
+    csc_assert(engine->lane_count <= CSC_LANES_MAX &&
+               engine->native_count <= CSC_NATIVES_MAX);
     return engine->lane_count + engine->native_count;
 }
 
 void
 csc_lane_queue_wake_locked(csc_lane *lane)
 {
+    csc_assert(csc_lock_is_held(&lane->engine->mutex));
     if (lane->thread_started || lane->native)
         pthread_cond_signal(&lane->cond);
     if (!lane->thread_started)
@@ -33,6 +37,7 @@ csc_lane_queue_wake_locked(csc_lane *lane)
 static void
 append(csc_run **first, csc_run **last, csc_run *run)
 {
+    csc_assert(run->commit == CSC_COMMIT_QUEUED);
     csc_assert((*first == NULL) == (*last == NULL));
     run->dirty_next = NULL;
     if (*last != NULL)
@@ -48,6 +53,7 @@ csc_lane_queue_let_slice_in_locked(csc_lane *lane)
 {
     csc_run *run = lane->first_slicing;
 
+    csc_assert(csc_lock_is_held(&lane->engine->mutex));
     csc_assert(run->commit == CSC_COMMIT_QUEUED);
     lane->first_slicing = run->dirty_next;
     if (lane->first_slicing == NULL)
@@ -58,6 +64,7 @@ csc_lane_queue_let_slice_in_locked(csc_lane *lane)
 void
 csc_lane_queue_let_slices_in_locked(csc_lane *lane)
 {
+    csc_assert(csc_lock_is_held(&lane->engine->mutex));
     while (lane->first_slicing != NULL)
         csc_lane_queue_let_slice_in_locked(lane);
 }
@@ -65,6 +72,7 @@ csc_lane_queue_let_slices_in_locked(csc_lane *lane)
 bool
 csc_lane_queue_is_busy_locked(const csc_lane *lane)
 {
+    csc_assert(csc_lock_is_held(&lane->engine->mutex) || lane->in_round);
     return lane->state != CSC_LANE_IDLE;
 }
 
@@ -124,6 +132,7 @@ is_slice(const csc_post *post)
 void
 csc_lane_queue_add_run_locked(csc_lane *lane, csc_run *run)
 {
+    csc_assert(csc_lock_is_held(&lane->engine->mutex));
     csc_assert(!lane->native && run->lane == lane->index);
     if (run->commit == CSC_COMMIT_QUEUED)
         return;
@@ -143,7 +152,9 @@ csc_lane_queue_add_run_locked(csc_lane *lane, csc_run *run)
 void
 csc_lane_queue_add_start_locked(csc_lane *lane, csc_start *start)
 {
+    csc_assert(csc_lock_is_held(&lane->engine->mutex));
     csc_assert(!start->queued && !start->done && !lane->native);
+    csc_assert((lane->first_start == NULL) == (lane->last_start == NULL));
     start->next = NULL;
     start->queued = true;
     start->refs++;
@@ -161,6 +172,7 @@ csc_lane_queue_forget_locked(csc_lane *lane)
 {
     csc_run *run = NULL;
 
+    csc_assert(csc_lock_is_held(&lane->engine->mutex));
     csc_lane_queue_let_slices_in_locked(lane);
     run = lane->first_dirty;
     lane->first_dirty = NULL;
@@ -182,6 +194,7 @@ csc_lane_queue_take_start_locked(csc_lane *lane, csc_item *item)
 {
     csc_start *start = lane->first_start;
 
+    csc_assert(csc_lock_is_held(&lane->engine->mutex));
     lane->first_start = start->next;
     if (lane->first_start == NULL)
         lane->last_start = NULL;
@@ -193,6 +206,7 @@ csc_lane_queue_take_start_locked(csc_lane *lane, csc_item *item)
 void
 csc_lane_queue_return_starts_locked(csc_lane *lane)
 {
+    csc_assert(csc_lock_is_held(&lane->engine->mutex));
     while (lane->first_start != NULL) {
         csc_item item;
 

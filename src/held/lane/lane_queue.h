@@ -52,7 +52,7 @@ typedef struct csc_item {
  *   built      csc_batch_build()
  *   ended      csc_apply_end_batch_locked()
  *   abandoned  csc_outcome_abandon_locked()
- *   rescued    csc_outcome_rescue_locked()
+ *   rescued    csc_outcome_rescue()
  *
  * csc_lane_queue_is_sound_locked() says what is true of each. */
 typedef enum csc_lane_state {

@@ -18,8 +18,10 @@
 void
 csc_start_request_unref(csc_start *start)
 {
+    csc_assert(start->refs > 0);
     if (atomic_fetch_sub(&start->refs, 1) > 1)
         return;
+    csc_assert(!start->queued && !start->in_line);
     csc_lock_fini_cond(&start->cond);
     csc_arena_fini(&start->arena);
     csc_mem_free(start);
@@ -31,6 +33,7 @@ csc_start_request_done_locked(cascade_engine *engine, csc_start *start,
 {
     bool full = csc_room_for_claims(engine) == 0;
 
+    csc_assert(csc_lock_is_held(&engine->mutex));
     csc_assert(!start->done && !start->queued);
     csc_assert(engine->room.births >= start->count);
     engine->room.births -= start->count;

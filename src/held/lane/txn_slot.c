@@ -113,6 +113,7 @@ init_lane(cascade_engine *engine, uint32_t index)
     csc_lane *lane = &engine->lanes[index];
     cascade_err err = CASCADE_OK;
 
+    csc_assert(index >= engine->lane_count && lane->items == NULL);
     lane->items = csc_mem_zalloc(1, sizeof(*lane->items));
     if (lane->items == NULL)
         return csc_fail_memory();
@@ -135,6 +136,7 @@ csc_txn_slot_init(cascade_engine *engine)
     bool wanted = false;
     cascade_err err = CASCADE_OK;
 
+    csc_assert(engine->life == CSC_LIFE_NEW);
     for (size_t i = 0; i < engine->node_count; i++)
         wanted = wanted || engine->nodes[i].transactional;
     while (wanted && err == CASCADE_OK &&
@@ -150,6 +152,7 @@ csc_txn_slot_init(cascade_engine *engine)
 static bool
 is_free(const csc_lane *lane)
 {
+    csc_assert(lane->native);
     return !lane->taken && !csc_lane_queue_is_busy_locked(lane) &&
            !lane->in_round;
 }
@@ -157,6 +160,7 @@ is_free(const csc_lane *lane)
 bool
 csc_txn_slot_blocks_locked(const cascade_engine *engine)
 {
+    csc_assert(csc_lock_is_held(&engine->mutex));
     return csc_driver_native_max(engine->store->driver) == 1 &&
            engine->native_count > 0 && engine->lanes[engine->lane_count].taken;
 }
@@ -165,6 +169,7 @@ csc_txn_slot_blocks_locked(const cascade_engine *engine)
 static csc_lane *
 find_free(cascade_engine *engine)
 {
+    csc_assert(csc_lock_is_held(&engine->mutex));
     for (uint32_t i = 0; i < engine->native_count; i++) {
         csc_lane *lane = &engine->lanes[engine->lane_count + i];
 
@@ -180,6 +185,7 @@ find_free(cascade_engine *engine)
 static bool
 is_busy(const cascade_engine *engine, const csc_run *run)
 {
+    csc_assert(csc_lock_is_held(&engine->mutex));
     return run->native != NULL || csc_run_is_committing(run) ||
            csc_run_is_leaving(run) ||
            (engine->txn.turn != run &&
@@ -189,6 +195,7 @@ is_busy(const cascade_engine *engine, const csc_run *run)
 bool
 csc_txn_slot_holds_locked(const cascade_engine *engine, const csc_run *run)
 {
+    csc_assert(csc_lock_is_held(&engine->mutex));
     return run->native != NULL || engine->txn.turn == run;
 }
 
@@ -196,6 +203,7 @@ csc_txn_slot_holds_locked(const cascade_engine *engine, const csc_run *run)
 static void
 let_commit(cascade_engine *engine, csc_run *run)
 {
+    csc_assert(csc_lock_is_held(&engine->mutex));
     if (!csc_run_is_gone(run) && run->first_post != NULL &&
         !csc_run_is_committing(run) && !csc_txn_slot_holds_locked(engine, run))
         csc_lane_queue_add_run_locked(&engine->lanes[run->lane], run);
@@ -206,6 +214,7 @@ csc_txn_slot_end_turn_locked(cascade_engine *engine)
 {
     csc_run *run = engine->txn.turn;
 
+    csc_assert(csc_lock_is_held(&engine->mutex));
     engine->txn.turn = NULL;
     if (run != NULL)
         let_commit(engine, run);
@@ -218,6 +227,7 @@ csc_txn_slot_set_aside_locked(cascade_engine *engine, csc_exec *exec,
 {
     csc_run *run = exec->run;
 
+    csc_assert(csc_lock_is_held(&engine->mutex) && exec->turn == CSC_TURN_NONE);
     if (!for_lane && exec->waited)
         run->passed++;
     exec->waited = true;
@@ -234,6 +244,7 @@ csc_txn_slot_set_aside_locked(cascade_engine *engine, csc_exec *exec,
 static bool
 is_transactional(const cascade_engine *engine, const csc_exec *exec)
 {
+    csc_assert(csc_lock_is_held(&engine->mutex));
     return !csc_run_is_unwanted(exec) &&
            csc_node_def_find(engine, exec->name)->transactional;
 }
@@ -245,6 +256,8 @@ csc_txn_slot_take_locked(cascade_engine *engine, csc_exec *exec,
     csc_run *run = exec->run;
     csc_lane *lane = NULL;
 
+    csc_assert(csc_lock_is_held(&engine->mutex));
+    csc_assert(exec->turn == CSC_TURN_NONE && !csc_run_is_gone(run));
     *taken = NULL;
     if (engine->native_count == 0)
         return true;
@@ -279,6 +292,7 @@ first_aside(const cascade_engine *engine)
 {
     csc_exec *exec = NULL;
 
+    csc_assert(csc_lock_is_held(&engine->mutex));
     for (int p = CSC_PRIORITIES - 1; p >= 0 && exec == NULL; p--)
         exec = engine->txn.aside[p].first;
     return exec;
@@ -311,6 +325,7 @@ csc_txn_slot_resume_locked(cascade_engine *engine)
 {
     size_t count = 0;
 
+    csc_assert(csc_lock_is_held(&engine->mutex));
     for (uint32_t i = 0; i < engine->native_count; i++) {
         const csc_lane *lane = &engine->lanes[engine->lane_count + i];
 
@@ -319,11 +334,13 @@ csc_txn_slot_resume_locked(cascade_engine *engine)
     while (count > engine->txn.resumed_count && engine->txn.begin_at_ns == 0 &&
            first_aside(engine) != NULL)
         resume_one(engine, first_aside(engine));
+    csc_assert(engine->txn.resumed_count <= engine->native_count);
 }
 
 void
 csc_txn_slot_ended_locked(csc_lane *lane)
 {
+    csc_assert(csc_lock_is_held(&lane->engine->mutex));
     if (lane->native && !lane->taken)
         csc_txn_slot_resume_locked(lane->engine);
 }
@@ -332,12 +349,14 @@ csc_txn_slot_ended_locked(csc_lane *lane)
 static void
 release(cascade_engine *engine, csc_run *run)
 {
+    csc_assert(csc_lock_is_held(&engine->mutex));
     while (run->waiting.first != NULL || run->aside != NULL) {
         csc_exec *exec = run->aside != NULL ? run->aside : run->waiting.first;
 
         csc_ready_queue_take_out(engine, exec);
         csc_ready_queue_add(engine, exec, CSC_PLACE_FIRST);
     }
+    csc_assert(run->waiting.first == NULL && run->aside == NULL);
 }
 
 void
@@ -345,6 +364,7 @@ csc_txn_slot_go_on_locked(cascade_engine *engine, csc_run *run)
 {
     csc_exec *exec = run->waiting.first;
 
+    csc_assert(csc_lock_is_held(&engine->mutex));
     if (run->state.cancel != CSC_NO_PARENT) {
         release(engine, run); /* most need no transaction any more */
         return;
@@ -363,6 +383,7 @@ csc_txn_slot_go_on_locked(cascade_engine *engine, csc_run *run)
 static bool
 is_idle(const cascade_engine *engine)
 {
+    csc_assert(csc_lock_is_held(&engine->mutex));
     return engine->options.mode != CASCADE_MODE_THREADS ||
            engine->ready.waiting > 0;
 }
@@ -372,6 +393,7 @@ csc_txn_slot_give_turn_locked(cascade_engine *engine, csc_run *run)
 {
     csc_exec *exec = run->waiting.first;
 
+    csc_assert(csc_lock_is_held(&engine->mutex));
     if (exec == NULL || csc_run_is_leaving(run) ||
         ++run->passed <= PASSED_MAX || engine->txn.turn != NULL ||
         !is_idle(engine) || !csc_backlog_may_begin(engine) ||
@@ -387,6 +409,7 @@ csc_txn_slot_give_turn_locked(cascade_engine *engine, csc_run *run)
 void
 csc_txn_slot_look_locked(cascade_engine *engine)
 {
+    csc_assert(csc_lock_is_held(&engine->mutex));
     if (engine->txn.begin_at_ns == 0 ||
         engine->txn.begin_at_ns > csc_clock_now_ns(engine))
         return;
@@ -402,6 +425,7 @@ csc_txn_slot_let_go_locked(cascade_engine *engine, csc_lane *lane)
 {
     csc_run *run = lane->run;
 
+    csc_assert(csc_lock_is_held(&engine->mutex) && lane->native);
     if (run->native != lane)
         return;
     run->native = NULL;
@@ -412,6 +436,7 @@ void
 csc_txn_slot_doom_locked(cascade_engine *engine, csc_run *run,
                          const csc_exec *exec)
 {
+    csc_assert(csc_lock_is_held(&engine->mutex));
     if (run->native != NULL && run->native->exec == exec)
         csc_txn_slot_let_go_locked(engine, run->native);
 }
@@ -419,6 +444,7 @@ csc_txn_slot_doom_locked(cascade_engine *engine, csc_run *run,
 void
 csc_txn_slot_drop_locked(cascade_engine *engine, csc_run *run)
 {
+    csc_assert(csc_lock_is_held(&engine->mutex) && csc_run_is_gone(run));
     run->native = NULL;
     if (engine->txn.turn == run)
         engine->txn.turn = NULL;

@@ -8,6 +8,8 @@
 
 #include "base/clock.h"
 #include "base/data/map.h"
+#include "base/error.h"
+#include "base/lock.h"
 #include "base/uuid.h"
 #include "cascade/cascade.h"
 #include "held/clock.h"
@@ -21,15 +23,16 @@ csc_answers_ask(cascade_store *store, csc_question *answer_locked,
 {
     bool answered = false;
 
-    pthread_mutex_lock(&store->mutex);
+    csc_assert(csc_lock_is_none_held());
+    csc_lock_take(&store->mutex);
     for (size_t i = 0; i < store->engine_count && !answered; i++) {
         cascade_engine *engine = store->engines[i];
 
-        pthread_mutex_lock(&engine->mutex);
+        csc_lock_take(&engine->mutex);
         answered = answer_locked(engine, id, context);
-        pthread_mutex_unlock(&engine->mutex);
+        csc_lock_give(&engine->mutex);
     }
-    pthread_mutex_unlock(&store->mutex);
+    csc_lock_give(&store->mutex);
     return answered;
 }
 
@@ -40,6 +43,7 @@ has_aside_locked(cascade_engine *engine, const cascade_uuid *id, void *context)
     const csc_reload *reload = engine->reloads.first;
     int64_t left_ns = 0;
 
+    csc_assert(csc_lock_is_held(&engine->mutex));
     while (reload != NULL && (reload->slow == 0 ||
                               !csc_uuid_equal(&reload->claimed.cascade_id, id)))
         reload = reload->next;
@@ -67,6 +71,7 @@ holds_locked(cascade_engine *engine, const cascade_uuid *id, void *context)
 {
     const csc_run *run = csc_map_get(&engine->runs, id);
 
+    csc_assert(csc_lock_is_held(&engine->mutex));
     (void)context;
     return run != NULL && csc_run_is_held(run) &&
            run->state.recorded == CASCADE_RUNNING &&
@@ -82,6 +87,7 @@ is_held(cascade_store *store, const cascade_uuid *id)
 static bool
 serves_locked(cascade_engine *engine, const cascade_uuid *id, void *context)
 {
+    csc_assert(csc_lock_is_held(&engine->mutex));
     (void)id;
     (void)context;
     return engine->life == CSC_LIFE_RUNNING && !engine->incarnation.brief &&

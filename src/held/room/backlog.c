@@ -6,6 +6,8 @@
  */
 #include "held/room/backlog.h"
 
+#include "base/error.h"
+#include "base/lock.h"
 #include "cascade/cascade.h"
 #include "held/clock.h"
 #include "held/engine_state.h"
@@ -23,6 +25,7 @@
 bool
 csc_backlog_may_begin(const cascade_engine *engine)
 {
+    csc_assert(csc_lock_is_held(&engine->mutex));
     return engine->life == CSC_LIFE_RUNNING && engine->incarnation.attached &&
            !atomic_load_explicit(&engine->stop_requested,
                                  memory_order_relaxed) &&
@@ -36,6 +39,7 @@ csc_backlog_may_begin(const cascade_engine *engine)
 static bool
 has_room(const cascade_engine *engine)
 {
+    csc_assert(csc_lock_is_held(&engine->mutex));
     return engine->txn.turn != NULL ||
            atomic_load(&engine->backlog) +
                    atomic_load(&engine->backlog_behind) <
@@ -45,6 +49,7 @@ has_room(const cascade_engine *engine)
 bool
 csc_backlog_may_take(const cascade_engine *engine)
 {
+    csc_assert(csc_lock_is_held(&engine->mutex));
     return engine->ready.count > 0 && csc_backlog_may_begin(engine) &&
            has_room(engine);
 }
@@ -57,6 +62,7 @@ csc_backlog_note_wait(cascade_engine *engine)
     bool held_back = engine->ready.count > 0 && csc_backlog_may_begin(engine) &&
                      !has_room(engine);
 
+    csc_assert(csc_lock_is_held(&engine->mutex));
     engine->ready.held_back = engine->ready.held_back || held_back;
     return held_back;
 }
@@ -64,6 +70,7 @@ csc_backlog_note_wait(cascade_engine *engine)
 void
 csc_backlog_let_begin(cascade_engine *engine)
 {
+    csc_assert(csc_lock_is_held(&engine->mutex));
     if (csc_mailbox_is_due(engine))
         csc_wakeup_house_locked(engine);
     if (engine->room.held_back && csc_room_may_receive(engine)) {

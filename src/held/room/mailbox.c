@@ -8,6 +8,7 @@
 
 #include "base/data/map.h"
 #include "base/error.h"
+#include "base/lock.h"
 #include "base/uuid.h"
 #include "cascade/cascade.h"
 #include "held/clock.h"
@@ -24,6 +25,7 @@ csc_mailbox_leave(cascade_engine *engine, csc_run *run)
 {
     csc_reload reload = {.claimed = csc_run_claimed(run), .fail_id = -1};
 
+    csc_assert(csc_lock_is_held(&engine->mutex) && !csc_run_is_committing(run));
     csc_drop_expel(engine, run,
                    run->life == CSC_RUN_RELOADING ? &run->reload : &reload,
                    CASCADE_ERR_FENCED);
@@ -32,6 +34,7 @@ csc_mailbox_leave(cascade_engine *engine, csc_run *run)
 void
 csc_mailbox_claim_again(cascade_engine *engine)
 {
+    csc_assert(csc_lock_is_held(&engine->mutex));
     engine->wakeup.told = true;
     csc_wakeup_house_locked(engine);
 }
@@ -39,6 +42,7 @@ csc_mailbox_claim_again(cascade_engine *engine)
 void
 csc_mailbox_look_again(cascade_engine *engine)
 {
+    csc_assert(csc_lock_is_held(&engine->mutex));
     engine->mailbox.receive_due = true;
     csc_mailbox_claim_again(engine);
 }
@@ -46,6 +50,7 @@ csc_mailbox_look_again(cascade_engine *engine)
 void
 csc_mailbox_note_more(cascade_engine *engine, csc_run *run)
 {
+    csc_assert(csc_lock_is_held(&engine->mutex));
     run->mail =
         csc_run_is_receiving(run) ? CSC_MAIL_RECEIVING_MORE : CSC_MAIL_MORE;
     if (!csc_run_is_held(run) || !csc_run_is_receiving(run) ||
@@ -56,16 +61,19 @@ csc_mailbox_note_more(cascade_engine *engine, csc_run *run)
     if (run->in_hand_next != NULL)
         run->in_hand_next->in_hand_at = &run->in_hand_next;
     engine->mailbox.in_hand = run;
+    csc_assert(engine->mailbox.in_hand == run && *run->in_hand_at == run);
 }
 
 void
 csc_mailbox_post(cascade_engine *engine, csc_run *run, bool more)
 {
+    csc_assert(csc_lock_is_held(&engine->mutex));
     csc_assert(!csc_run_is_receiving(run));
     more = more || csc_run_has_more_mail(run);
     run->mail = CSC_MAIL_RECEIVING;
     if (more)
         csc_mailbox_note_more(engine, run);
+    csc_assert(csc_run_is_receiving(run));
 }
 
 /* Whether the engine has it in memory, and goes on with it. Without a lease
@@ -75,6 +83,7 @@ holds_locked(cascade_engine *engine, const cascade_uuid *id, void *context)
 {
     const csc_run *run = csc_map_get(&engine->runs, id);
 
+    csc_assert(csc_lock_is_held(&engine->mutex));
     (void)context;
     return run != NULL && csc_run_is_held(run) && !csc_run_is_leaving(run) &&
            csc_clock_has_lease_locked(engine) &&
@@ -136,10 +145,12 @@ csc_mailbox_forget(cascade_engine *engine, csc_run *run)
 {
     bool any = run->mail != CSC_MAIL_NONE;
 
+    csc_assert(csc_lock_is_held(&engine->mutex));
     take_out(run);
     run->mail = csc_run_is_receiving(run) ? CSC_MAIL_RECEIVING : CSC_MAIL_NONE;
     if (any)
         csc_mailbox_look_again(engine);
+    csc_assert(run->in_hand_at == NULL);
 }
 
 size_t
@@ -148,6 +159,7 @@ csc_mailbox_ids(const cascade_engine *engine, cascade_uuid *ids, size_t max)
     const csc_run *run = engine->mailbox.in_hand;
     size_t count = 0;
 
+    csc_assert(csc_lock_is_held(&engine->mutex));
     for (; run != NULL && count < max; run = run->in_hand_next)
         ids[count++] = run->state.id;
     return count;
@@ -156,15 +168,18 @@ csc_mailbox_ids(const cascade_engine *engine, cascade_uuid *ids, size_t max)
 void
 csc_mailbox_done(cascade_engine *engine, csc_run *run)
 {
+    csc_assert(csc_lock_is_held(&engine->mutex));
     csc_assert(csc_run_is_receiving(run));
     take_out(run);
     run->mail = csc_run_has_more_mail(run) ? CSC_MAIL_MORE : CSC_MAIL_NONE;
     run->receipt = ++engine->mailbox.receipts;
+    csc_assert(!csc_run_is_receiving(run) && run->in_hand_at == NULL);
 }
 
 void
 csc_mailbox_born(cascade_engine *engine)
 {
+    csc_assert(csc_lock_is_held(&engine->mutex));
     if (!engine->mailbox.passed_over)
         return;
     engine->mailbox.passed_over = false;
@@ -174,6 +189,7 @@ csc_mailbox_born(cascade_engine *engine)
 void
 csc_mailbox_left(cascade_engine *engine, const csc_run *run)
 {
+    csc_assert(csc_lock_is_held(&engine->mutex));
     engine->mailbox.left++;
     if (run->receives != engine->mailbox.receives &&
         !engine->mailbox.claim_more)
@@ -183,6 +199,7 @@ csc_mailbox_left(cascade_engine *engine, const csc_run *run)
 void
 csc_mailbox_again(cascade_engine *engine, csc_run *run)
 {
+    csc_assert(csc_lock_is_held(&engine->mutex));
     if (run->mail != CSC_MAIL_MORE)
         return;
     run->mail = CSC_MAIL_NONE;
@@ -192,6 +209,7 @@ csc_mailbox_again(cascade_engine *engine, csc_run *run)
 int64_t
 csc_mailbox_next_ns(const cascade_engine *engine)
 {
+    csc_assert(csc_lock_is_held(&engine->mutex));
     if (!engine->mailbox.receive_due &&
         csc_uuid_is_nil(&engine->mailbox.receive_after))
         return INT64_MAX;
@@ -202,5 +220,6 @@ csc_mailbox_next_ns(const cascade_engine *engine)
 bool
 csc_mailbox_is_due(const cascade_engine *engine)
 {
+    csc_assert(csc_lock_is_held(&engine->mutex));
     return csc_mailbox_next_ns(engine) <= csc_clock_now_ns(engine);
 }

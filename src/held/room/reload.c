@@ -2,6 +2,7 @@
 #include "held/room/reload.h"
 
 #include "base/error.h"
+#include "base/lock.h"
 #include "base/mem.h"
 #include "cascade/cascade.h"
 #include "held/clock.h"
@@ -13,12 +14,14 @@
 void
 csc_reload_init(cascade_engine *engine)
 {
+    csc_assert(engine->reloads.first == NULL);
     engine->reloads.end = &engine->reloads.first;
 }
 
 static void
 spare(cascade_engine *engine, csc_reload *record)
 {
+    csc_assert(csc_lock_is_held(&engine->mutex));
     record->next = engine->reloads.spares;
     engine->reloads.spares = record;
     engine->reloads.spare_count++;
@@ -30,6 +33,7 @@ csc_reload_reserve(cascade_engine *engine, size_t more)
     size_t owned = engine->runs.count + engine->room.births +
                    engine->room.claiming + engine->reloads.in_hand;
 
+    csc_assert(csc_lock_is_held(&engine->mutex));
     while (engine->reloads.spare_count < owned + more) {
         csc_reload *record = csc_mem_alloc(sizeof(*record));
 
@@ -45,6 +49,7 @@ csc_reload_add(cascade_engine *engine, const csc_reload *reload)
 {
     csc_reload *copy = engine->reloads.spares;
 
+    csc_assert(csc_lock_is_held(&engine->mutex));
     csc_assert(copy != NULL);
     if (copy == NULL) { /* then all of them are claimed anew */
         csc_drop_lose(engine, CASCADE_ERR_NO_MEMORY);
@@ -71,6 +76,9 @@ csc_reload_take(cascade_engine *engine, csc_reload **at)
     csc_reload *record = *at;
     csc_reload taken = *record;
 
+    csc_assert(csc_lock_is_held(&engine->mutex));
+    csc_assert((record->next == NULL) ==
+               (engine->reloads.end == &record->next));
     *at = record->next;
     if (record->next == NULL)
         engine->reloads.end = at;
@@ -83,7 +91,10 @@ csc_reload_take(cascade_engine *engine, csc_reload **at)
 void
 csc_reload_forget(cascade_engine *engine)
 {
+    csc_assert(csc_lock_is_held(&engine->mutex));
     while (engine->reloads.first != NULL)
         (void)csc_reload_take(engine, &engine->reloads.first);
     engine->reloads.due = 0;
+    csc_assert(engine->reloads.end == &engine->reloads.first &&
+               engine->room.large_waiting == 0);
 }

@@ -54,6 +54,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/lock.h"
 #include "cascade/cascade.h"
 #include "held/clock.h"
 #include "held/engine_state.h"
@@ -77,12 +78,14 @@ share(const cascade_engine *engine)
 bool
 csc_room_is_full(const cascade_engine *engine)
 {
+    csc_assert(csc_lock_is_held(&engine->mutex));
     return engine->room.small_bytes >= share(engine);
 }
 
 static void
 take_out(cascade_engine *engine, csc_run *run)
 {
+    csc_assert(csc_lock_is_held(&engine->mutex));
     if (run->counted == 0)
         return;
     if (run->large) {
@@ -100,6 +103,7 @@ take_out(cascade_engine *engine, csc_run *run)
 static void
 put_in(cascade_engine *engine, csc_run *run, size_t bytes)
 {
+    csc_assert(csc_lock_is_held(&engine->mutex) && bytes > 0);
     csc_assert(run->counted == 0);
     run->counted = bytes;
     run->large = bytes > share(engine);
@@ -115,6 +119,7 @@ put_in(cascade_engine *engine, csc_run *run, size_t bytes)
 static void
 tell(cascade_engine *engine)
 {
+    csc_assert(csc_lock_is_held(&engine->mutex));
     engine->reloads.at_ns = 0;
     csc_wakeup_house_locked(engine);
 }
@@ -129,6 +134,7 @@ turn_ns(const csc_run *run)
 void
 csc_room_take_place(cascade_engine *engine, csc_run *run)
 {
+    csc_assert(csc_lock_is_held(&engine->mutex));
     if (engine->room.large != NULL)
         return;
     engine->room.large = run;
@@ -140,6 +146,7 @@ csc_room_take_place(cascade_engine *engine, csc_run *run)
 void
 csc_room_begin_turn(cascade_engine *engine, const csc_run *run)
 {
+    csc_assert(csc_lock_is_held(&engine->mutex) && csc_run_is_held(run));
     if (engine->room.large == run)
         engine->room.large_until_ns = csc_clock_now_ns(engine) + turn_ns(run);
 }
@@ -147,6 +154,7 @@ csc_room_begin_turn(cascade_engine *engine, const csc_run *run)
 bool
 csc_room_is_wanted(const cascade_engine *engine, const csc_run *run)
 {
+    csc_assert(csc_lock_is_held(&engine->mutex));
     return engine->room.large == run && engine->room.large_waiting > 0;
 }
 
@@ -155,6 +163,7 @@ csc_room_is_wanted(const cascade_engine *engine, const csc_run *run)
 bool
 csc_room_must_leave(const cascade_engine *engine, const csc_run *run)
 {
+    csc_assert(csc_lock_is_held(&engine->mutex));
     return csc_room_is_wanted(engine, run) &&
            (run->worked || run->active == 0) &&
            csc_clock_now_ns(engine) >= engine->room.large_until_ns;
@@ -163,6 +172,7 @@ csc_room_must_leave(const cascade_engine *engine, const csc_run *run)
 void
 csc_room_give_place(cascade_engine *engine, const csc_run *run)
 {
+    csc_assert(csc_lock_is_held(&engine->mutex));
     if (engine->room.large != run)
         return;
     engine->room.large = NULL;
@@ -177,10 +187,12 @@ csc_room_count(cascade_engine *engine, csc_run *run)
     bool was_full = csc_room_is_full(engine);
     bool was_large = run->large;
 
+    csc_assert(csc_lock_is_held(&engine->mutex));
     if (bytes == run->counted)
         return;
     take_out(engine, run);
     put_in(engine, run, bytes);
+    csc_assert(run->counted == bytes);
     if (run->large && (csc_run_is_held(run) || engine->room.large_waiting == 0))
         csc_room_take_place(engine, run);
     else if (was_large && !run->large)
@@ -194,8 +206,10 @@ csc_room_leave(cascade_engine *engine, csc_run *run)
 {
     bool was_full = csc_room_is_full(engine);
 
+    csc_assert(csc_lock_is_held(&engine->mutex) && run->refs == 0);
     csc_room_give_place(engine, run);
     take_out(engine, run);
+    csc_assert(run->counted == 0 && engine->room.large != run);
     if (was_full && !csc_room_is_full(engine))
         tell(engine);
 }
@@ -207,10 +221,12 @@ places_left(const cascade_engine *engine)
     size_t each = sizeof(csc_run);
     size_t left = 0;
 
+    csc_assert(csc_lock_is_held(&engine->mutex));
     if (csc_room_is_full(engine))
         return 0;
     if (engine->room.small_count > 0)
         each = engine->room.small_bytes / engine->room.small_count;
+    csc_assert(each > 0);
     left = (share(engine) - engine->room.small_bytes) / each;
     return left > 0 ? left : 1;
 }
@@ -218,6 +234,7 @@ places_left(const cascade_engine *engine)
 bool
 csc_room_may_receive(const cascade_engine *engine)
 {
+    csc_assert(csc_lock_is_held(&engine->mutex));
     return atomic_load(&engine->backlog) < engine->options.backlog_bytes_max;
 }
 
@@ -226,6 +243,7 @@ csc_room_waits(cascade_engine *engine)
 {
     bool waits = !csc_room_may_receive(engine);
 
+    csc_assert(csc_lock_is_held(&engine->mutex));
     engine->room.held_back = engine->room.held_back || waits;
     return waits;
 }
@@ -233,6 +251,7 @@ csc_room_waits(cascade_engine *engine)
 bool
 csc_room_admits(const cascade_engine *engine, const csc_reload *reload)
 {
+    csc_assert(csc_lock_is_held(&engine->mutex));
     return reload->large ? engine->room.large == NULL
                          : !csc_room_is_full(engine);
 }
@@ -240,6 +259,8 @@ csc_room_admits(const cascade_engine *engine, const csc_reload *reload)
 bool
 csc_room_is_second(cascade_engine *engine, csc_run *run)
 {
+    csc_assert(csc_lock_is_held(&engine->mutex) &&
+               run->life == CSC_RUN_LOADING);
     csc_room_count(engine, run);
     return run->large && engine->room.large != run;
 }
@@ -251,6 +272,7 @@ csc_room_for_claims(const cascade_engine *engine)
         engine->room.births + engine->room.claiming + engine->reloads.due;
     size_t left = 0;
 
+    csc_assert(csc_lock_is_held(&engine->mutex));
     if (!csc_room_may_receive(engine) || csc_suspect_is_alone(engine) ||
         engine->life != CSC_LIFE_RUNNING ||
         atomic_load_explicit(&engine->stop_requested, memory_order_relaxed) ||

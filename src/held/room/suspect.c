@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "held/room/suspect.h"
 
+#include "base/error.h"
+#include "base/lock.h"
 #include "cascade/cascade.h"
 #include "cascade/store.h"
 #include "held/engine_state.h"
@@ -29,6 +31,7 @@ csc_suspect_is_awaited(const cascade_engine *engine)
 {
     const csc_reload *reload = engine->reloads.first;
 
+    csc_assert(csc_lock_is_held(&engine->mutex));
     while (reload != NULL && !csc_suspect_is_one(engine, &reload->claimed))
         reload = reload->next;
     return reload != NULL;
@@ -37,6 +40,7 @@ csc_suspect_is_awaited(const cascade_engine *engine)
 bool
 csc_suspect_is_alone(const cascade_engine *engine)
 {
+    csc_assert(csc_lock_is_held(&engine->mutex));
     return engine->reloads.suspect != NULL ||
            engine->reloads.suspects_out > 0 ||
            engine->reloads.stream_suspects > 0;
@@ -45,6 +49,7 @@ csc_suspect_is_alone(const cascade_engine *engine)
 bool
 csc_suspect_is_poisoned(const cascade_engine *engine, const csc_run *run)
 {
+    csc_assert(csc_lock_is_held(&engine->mutex));
     return engine->options.poison_limit > 0 &&
            run->trials > engine->options.poison_limit;
 }

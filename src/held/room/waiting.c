@@ -4,6 +4,8 @@
  */
 #include "held/room/waiting.h"
 
+#include "base/error.h"
+#include "base/lock.h"
 #include "cascade/cascade.h"
 #include "held/clock.h"
 #include "held/engine_state.h"
@@ -19,6 +21,7 @@ csc_waiting_add(cascade_engine *engine, const csc_reload *reload)
     csc_reload later = *reload;
     char id[CASCADE_UUID_TEXT_SIZE];
 
+    csc_assert(csc_lock_is_held(&engine->mutex));
     csc_log_queue_add(engine, CASCADE_LOG_INFO,
                       "cascade %s takes more than half of held_bytes_max: it "
                       "waits until another one that does has left memory",

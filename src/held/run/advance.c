@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/data/arena.h"
 #include "base/error.h"
+#include "base/lock.h"
 #include "cascade/cascade.h"
 #include "change/op.h"
 #include "held/clock.h"
@@ -42,6 +43,7 @@
 static void
 fire(cascade_engine *engine, int64_t now_ms)
 {
+    csc_assert(csc_lock_is_held(&engine->mutex));
     while (engine->timers.count > 0 &&
            engine->timers.heap[0]->timer_ms <= now_ms) {
         csc_run *run = engine->timers.heap[0];
@@ -56,23 +58,25 @@ csc_advance_fire_due(cascade_engine *engine)
 {
     int64_t first = 0;
 
-    pthread_mutex_lock(&engine->mutex);
+    csc_assert(csc_lock_is_none_held());
+    csc_lock_take(&engine->mutex);
     first = csc_timer_next_ms(engine);
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
     if (first == CASCADE_TIME_NONE || first > csc_clock_now_ms(engine))
         return;
     if (csc_clock_sync(engine) != CASCADE_OK) {
         csc_clock_hold(engine);
         return;
     }
-    pthread_mutex_lock(&engine->mutex);
+    csc_lock_take(&engine->mutex);
     fire(engine, engine->clock.confirmed_ms);
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
 }
 
 csc_exec *
 csc_advance_next(cascade_engine *engine, csc_lane **native)
 {
+    csc_assert(csc_lock_is_held(&engine->mutex));
     while (csc_backlog_may_take(engine)) {
         csc_exec *exec = csc_ready_queue_pop(engine);
 
@@ -92,6 +96,7 @@ csc_advance_next(cascade_engine *engine, csc_lane **native)
 void
 csc_advance_left(cascade_engine *engine, csc_run *run, bool late)
 {
+    csc_assert(csc_lock_is_held(&engine->mutex) && (late || run->active > 0));
     csc_assert(engine->calls.running > 0);
     engine->calls.running--;
     if (engine->calls.running == 0)
@@ -108,6 +113,7 @@ post_poisoned(cascade_engine *engine, csc_run *run, const csc_exec *exec)
 {
     csc_post *post = csc_op_create(CSC_POST_FAIL, exec->function_id);
 
+    csc_assert(exec->run == NULL || exec->run == run);
     if (post == NULL)
         return csc_fail_memory();
     post->attempts = exec->attempts + 1;
@@ -134,6 +140,7 @@ post_waited(cascade_engine *engine, csc_run *run, const csc_exec *wait)
 {
     csc_post *post = csc_op_create(CSC_POST_COMPLETE, wait->function_id);
 
+    csc_assert(csc_view_is_wait(wait));
     if (post == NULL)
         return csc_fail_memory();
     post->attempts = 1;
@@ -148,6 +155,7 @@ post_external(cascade_engine *engine, csc_run *run, const csc_exec *exec,
 {
     csc_post *post = csc_op_create(CSC_POST_EXTERNAL, exec->function_id);
 
+    csc_assert(node->fn == NULL);
     if (post == NULL)
         return csc_fail_memory();
     post->waiting = node->waiting;
@@ -160,6 +168,7 @@ note_unknown(cascade_engine *engine, csc_run *run, csc_exec *exec)
 {
     char id[CASCADE_UUID_TEXT_SIZE];
 
+    csc_assert(csc_lock_is_held(&engine->mutex));
     if (!run->unknown)
         csc_log_queue_add(
             engine, CASCADE_LOG_WARNING,
@@ -177,6 +186,7 @@ find_unknown(csc_run *run)
 {
     const csc_state *state = &run->state;
 
+    csc_assert(csc_lock_is_held(&run->engine->mutex));
     for (size_t i = 0; run->unknown && i < state->exec_count; i++) {
         const csc_exec *exec = state->execs[i].exec;
 
@@ -194,6 +204,7 @@ find_unknown(csc_run *run)
 static bool
 may_add(const cascade_engine *engine, const csc_run *run)
 {
+    csc_assert(csc_lock_is_held(&engine->mutex));
     return engine->reloads.suspect != run ||
            (run->active == 0 && run->first_post == NULL &&
             !csc_run_is_committing(run));
@@ -204,6 +215,7 @@ make_ready(cascade_engine *engine, csc_run *run)
 {
     cascade_err err = CASCADE_OK;
 
+    csc_assert(csc_lock_is_held(&engine->mutex) && !csc_run_is_committing(run));
     while (err == CASCADE_OK && may_add(engine, run)) {
         csc_exec *exec =
             csc_due_queue_take(&run->state, engine->clock.confirmed_ms);
@@ -228,6 +240,7 @@ make_ready(cascade_engine *engine, csc_run *run)
             err = post_poisoned(engine, run, exec);
             break;
         } else {
+            csc_assert(exec->turn == CSC_TURN_NONE && exec->call == NULL);
             exec->run = run;
             run->active++;
             csc_run_ref(run);
@@ -243,6 +256,7 @@ make_ready(cascade_engine *engine, csc_run *run)
 static bool
 lingers(const cascade_engine *engine, csc_run *run, int64_t now)
 {
+    csc_assert(csc_lock_is_held(&engine->mutex));
     if (run->linger_until_ms == 0)
         run->linger_until_ms =
             csc_clock_add(now, engine->options.park_after_ms);
@@ -267,6 +281,7 @@ next_due(const cascade_engine *engine, const csc_run *run)
                           : csc_due_queue_wake_at(&run->state);
     int64_t limit_ms = csc_time_limit_first_ms_locked(run);
 
+    csc_assert(csc_lock_is_held(&engine->mutex));
     if (limit_ms != CASCADE_TIME_NONE &&
         (wake_at == CASCADE_TIME_NONE || limit_ms < wake_at))
         wake_at = limit_ms;
@@ -278,6 +293,7 @@ next_due(const cascade_engine *engine, const csc_run *run)
 static bool
 may_linger(const cascade_engine *engine, const csc_run *run)
 {
+    csc_assert(csc_lock_is_held(&engine->mutex));
     return engine->reloads.suspect != run && !csc_room_is_full(engine) &&
            !csc_room_is_wanted(engine, run);
 }
@@ -311,6 +327,8 @@ rest(cascade_engine *engine, csc_run *run)
     int64_t wake_at = next_due(engine, run);
     const char *unknown = NULL;
 
+    csc_assert(csc_lock_is_held(&engine->mutex) && run->active == 0 &&
+               run->first_post == NULL);
     if (sliced(&run->state) != CSC_NO_PARENT &&
         csc_room_must_leave(engine, run))
         return csc_pause_rest_later(engine, run, now);
@@ -339,6 +357,7 @@ post_slice(cascade_engine *engine, csc_run *run)
 {
     int32_t function_id = sliced(&run->state);
 
+    csc_assert(csc_lock_is_held(&engine->mutex));
     if (function_id == CSC_NO_PARENT || run->slicing)
         return CASCADE_OK;
     run->slicing = true;
@@ -351,6 +370,7 @@ go_on(cascade_engine *engine, csc_run *run)
 {
     cascade_err err = CASCADE_OK;
 
+    csc_assert(csc_run_is_held(run) && !csc_run_is_committing(run));
     if (!csc_room_must_leave(engine, run))
         err = post_slice(engine, run);
     if (err == CASCADE_OK)
@@ -373,6 +393,7 @@ csc_advance_run(cascade_engine *engine, csc_run *run)
     cascade_err err = CASCADE_OK;
     int64_t wake_at = 0;
 
+    csc_assert(csc_lock_is_held(&engine->mutex));
     csc_assert(csc_run_is_sound(run));
     if (csc_run_is_leaving(run) || engine->life != CSC_LIFE_RUNNING)
         return;

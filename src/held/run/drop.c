@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/data/map.h"
 #include "base/error.h"
+#include "base/lock.h"
 #include "base/uuid.h"
 #include "cascade/cascade.h"
 #include "change/op.h"
@@ -45,6 +46,7 @@ csc_drop_run(cascade_engine *engine, csc_run *run, cascade_err err)
     bool full = csc_room_for_claims(engine) == 0;
     bool held = csc_run_is_held(run);
 
+    csc_assert(csc_lock_is_held(&engine->mutex));
     if (csc_run_is_gone(run))
         return;
     run->life = CSC_RUN_GONE;
@@ -77,6 +79,7 @@ csc_drop_run(cascade_engine *engine, csc_run *run, cascade_err err)
 void
 csc_drop_let_go(cascade_engine *engine, csc_run *run)
 {
+    csc_assert(csc_lock_is_held(&engine->mutex));
     csc_assert(run->active > 0);
     run->active--;
     if (run->active > 0 || run->life != CSC_RUN_EXPELLED)
@@ -99,6 +102,7 @@ csc_drop_unready(cascade_engine *engine, csc_exec *exec)
 {
     csc_run *run = exec->run;
 
+    csc_assert(csc_lock_is_held(&engine->mutex) && run->active > 0);
     csc_ready_queue_take_out(engine, exec);
     if (engine->txn.turn == run)
         csc_txn_slot_end_turn_locked(engine);
@@ -111,6 +115,7 @@ void
 csc_drop_expel(cascade_engine *engine, csc_run *run, const csc_reload *reload,
                cascade_err err)
 {
+    csc_assert(csc_lock_is_held(&engine->mutex) && !csc_run_is_committing(run));
     if (csc_run_is_gone(run))
         return;
     run->reload = *reload;
@@ -136,6 +141,7 @@ csc_drop_load_anew(cascade_engine *engine, csc_run *run, cascade_err err)
 {
     char id[CASCADE_UUID_TEXT_SIZE];
 
+    csc_assert(csc_lock_is_held(&engine->mutex));
     if (run->life >= CSC_RUN_RELOADING)
         return;
     csc_log_queue_add(
@@ -153,6 +159,7 @@ csc_drop_load_anew(cascade_engine *engine, csc_run *run, cascade_err err)
 static void
 count_loss(cascade_engine *engine, cascade_err err)
 {
+    csc_assert(csc_lock_is_held(&engine->mutex));
     if (err == CASCADE_ERR_FENCED)
         engine->stats.fences++;
     else if (err == CASCADE_ERR_LOST)
@@ -168,6 +175,7 @@ count_loss(cascade_engine *engine, cascade_err err)
 void
 csc_drop_all(cascade_engine *engine, cascade_err err)
 {
+    csc_assert(csc_lock_is_held(&engine->mutex));
     while (engine->runs.count > 0) {
         size_t at = 0;
         csc_run *run = csc_map_next(&engine->runs, &at);
@@ -180,11 +188,13 @@ csc_drop_all(cascade_engine *engine, cascade_err err)
     csc_reload_forget(engine);
     for (uint32_t i = 0; i < engine->lane_count; i++)
         csc_lane_queue_forget_locked(&engine->lanes[i]);
+    csc_assert(engine->runs.count == 0 && engine->reloads.first == NULL);
 }
 
 void
 csc_drop_lose(cascade_engine *engine, cascade_err err)
 {
+    csc_assert(csc_lock_is_held(&engine->mutex));
     if (!engine->incarnation.attached)
         return;
     engine->incarnation.attached = false;
@@ -205,6 +215,7 @@ csc_drop_lose(cascade_engine *engine, cascade_err err)
 bool
 csc_drop_quiet(const cascade_engine *engine)
 {
+    csc_assert(csc_lock_is_held(&engine->mutex));
     if (engine->calls.running > 0)
         return false;
     for (uint32_t i = 0; i < csc_lane_queue_lane_count(engine); i++) {

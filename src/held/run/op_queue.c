@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "base/error.h"
+#include "base/lock.h"
 #include "cascade/cascade.h"
 #include "change/effects.h"
 #include "change/op.h"
@@ -23,6 +24,7 @@
 void
 csc_op_queue_add(cascade_engine *engine, csc_run *run, csc_post *post)
 {
+    csc_assert(csc_lock_is_held(&engine->mutex));
     post->next = NULL;
     if (csc_run_is_gone(run)) {
         csc_run_free_posts(post, CASCADE_ERR_FENCED);
@@ -47,6 +49,7 @@ csc_op_queue_add_slice(cascade_engine *engine, csc_run *run,
 {
     csc_post *post = csc_op_create(CSC_POST_SLICE, function_id);
 
+    csc_assert(csc_lock_is_held(&engine->mutex));
     if (post == NULL)
         return csc_fail_memory();
     csc_op_queue_add(engine, run, post);
@@ -71,6 +74,7 @@ csc_op_queue_add_free(cascade_engine *engine, csc_run *run, int64_t wake_at_ms,
 {
     csc_post *post = csc_op_create(CSC_POST_FREE, -1);
 
+    csc_assert(csc_lock_is_held(&engine->mutex) && !csc_run_is_leaving(run));
     if (post == NULL)
         return csc_fail_memory();
     post->wake_at_ms = wake_at_ms;
@@ -87,6 +91,8 @@ csc_op_queue_add_failure(const cascade_engine *engine, const csc_exec *exec,
 {
     const csc_node_def *node = csc_node_def_find(engine, exec->name);
 
+    csc_assert(post->kind == CSC_POST_FAIL &&
+               post->function_id == exec->function_id);
     if (exec->external != NULL)
         return csc_effects_fail(&post->arena, post, exec);
     post->continued =
@@ -103,6 +109,7 @@ csc_op_queue_add_overdue(cascade_engine *engine, csc_run *run,
 {
     csc_post *post = csc_op_create(CSC_POST_FAIL, exec->function_id);
 
+    csc_assert(csc_lock_is_held(&engine->mutex) && exec->external != NULL);
     if (post == NULL)
         return csc_fail_memory();
     post->attempts = exec->attempts + 1;

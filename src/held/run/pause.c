@@ -33,7 +33,9 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/data/map.h"
+#include "base/error.h"
 #include "base/json/json.h"
+#include "base/lock.h"
 #include "cascade/cascade.h"
 #include "held/clock.h"
 #include "held/engine_state.h"
@@ -53,6 +55,7 @@
 bool
 csc_pause_is_on_queue(const cascade_engine *engine, const char *queue)
 {
+    csc_assert(csc_lock_is_held(&engine->mutex));
     for (size_t i = 0; i < engine->options.queue_count; i++)
         if (engine->queues_paused[i] && strcmp(engine->queues[i], queue) == 0)
             return true;
@@ -62,6 +65,7 @@ csc_pause_is_on_queue(const cascade_engine *engine, const char *queue)
 static bool
 has_paused_queues(const cascade_engine *engine)
 {
+    csc_assert(csc_lock_is_held(&engine->mutex));
     for (size_t i = 0; i < engine->options.queue_count; i++)
         if (engine->queues_paused[i])
             return true;
@@ -82,6 +86,7 @@ is_in_paused_queue(const cascade_engine *engine, const csc_state *state)
 {
     csc_json_span queue;
 
+    csc_assert(csc_lock_is_held(&engine->mutex));
     if (!has_paused_queues(engine))
         return false;
     if (state->meta == NULL ||
@@ -98,6 +103,7 @@ csc_pause_is_on(const cascade_engine *engine, const csc_run *run)
 {
     const csc_state *state = &run->state;
 
+    csc_assert(csc_lock_is_held(&engine->mutex));
     return csc_view_is_paused(state) ||
            (state->cancel == CSC_NO_PARENT &&
             csc_view_status(state) == CASCADE_RUNNING &&
@@ -107,6 +113,7 @@ csc_pause_is_on(const cascade_engine *engine, const csc_run *run)
 bool
 csc_pause_is_held_back(const cascade_engine *engine, const csc_run *run)
 {
+    csc_assert(csc_lock_is_held(&engine->mutex));
     return csc_pause_is_on(engine, run) || csc_room_must_leave(engine, run);
 }
 
@@ -117,6 +124,7 @@ csc_pause_note_queues(cascade_engine *engine, const bool *paused)
     size_t at = 0;
     csc_run *run = NULL;
 
+    csc_assert(csc_lock_is_held(&engine->mutex));
     if (memcmp(engine->queues_paused, paused, size) == 0)
         return;
     memcpy(engine->queues_paused, paused, size);
@@ -136,6 +144,7 @@ csc_pause_until(const csc_run *run)
     const csc_exec *first = csc_due_first_overdue(state);
     int64_t until_ms = state->deadline_ms;
 
+    csc_assert(csc_lock_is_held(&run->engine->mutex));
     if (first != NULL &&
         (until_ms == CASCADE_TIME_NONE || csc_due_queue_time(first) < until_ms))
         until_ms = csc_due_queue_time(first);
@@ -146,6 +155,7 @@ csc_pause_until(const csc_run *run)
 static bool
 knows_all(const cascade_engine *engine, const csc_state *state)
 {
+    csc_assert(csc_lock_is_held(&engine->mutex));
     for (size_t i = 0; i < state->exec_count; i++) {
         const csc_exec *exec = state->execs[i].exec;
 
@@ -165,6 +175,7 @@ take_back(cascade_engine *engine, csc_run *run, const csc_ready *list)
 {
     cascade_err err = CASCADE_OK;
 
+    csc_assert(csc_lock_is_held(&engine->mutex) && !csc_run_is_gone(run));
     while (list->first != NULL && err == CASCADE_OK) {
         csc_exec *exec = list->first;
 
@@ -181,9 +192,11 @@ take_all_back(cascade_engine *engine, csc_run *run)
     csc_exec *aside = run->aside;
     cascade_err err = CASCADE_OK;
 
+    csc_assert(csc_lock_is_held(&engine->mutex) && run->active > 0);
     if (aside != NULL) {
         csc_drop_unready(engine, aside);
         err = csc_due_queue_untake(&run->state, aside);
+        csc_assert(run->aside == NULL);
     }
     if (err == CASCADE_OK)
         err = take_back(engine, run, &run->waiting);
@@ -199,6 +212,7 @@ csc_pause_hold_back(cascade_engine *engine, csc_run *run)
     csc_exec *exec = NULL;
     cascade_err err = run->active > 0 ? take_all_back(engine, run) : CASCADE_OK;
 
+    csc_assert(csc_lock_is_held(&engine->mutex) && !csc_run_is_committing(run));
     exec = csc_due_first_overdue(state);
     while (err == CASCADE_OK && exec != NULL &&
            csc_due_queue_time(exec) <= engine->clock.confirmed_ms) {
@@ -218,6 +232,7 @@ paused_wake_at(const cascade_engine *engine, const csc_run *run, int64_t now_ms,
 {
     int64_t wake_at = csc_clock_add(now_ms, CSC_DELAY_MAX_MS);
 
+    csc_assert(csc_view_is_paused(&run->state));
     if (!knows_all(engine, &run->state))
         wake_at = csc_clock_add(
             now_ms, engine->incarnation.brief ? 0 : CSC_IDLE_RUN_MS);
@@ -244,6 +259,7 @@ csc_pause_rest_later(cascade_engine *engine, csc_run *run, int64_t limit_ms)
 {
     int64_t now_ms = csc_clock_now_ms(engine);
 
+    csc_assert(csc_lock_is_held(&engine->mutex) && run->active == 0);
     engine->stats.parked++;
     return csc_op_queue_add_free(engine, run, later_at(run, now_ms, limit_ms),
                                  NULL);
@@ -254,6 +270,7 @@ csc_pause_rest_paused(cascade_engine *engine, csc_run *run, int64_t wake_at_ms)
 {
     int64_t now_ms = csc_clock_now_ms(engine);
 
+    csc_assert(csc_lock_is_held(&engine->mutex) && run->active == 0);
     if (wake_at_ms != CASCADE_TIME_NONE && wake_at_ms <= now_ms)
         return csc_timer_set(engine, run, wake_at_ms);
     if (!csc_view_is_paused(&run->state))

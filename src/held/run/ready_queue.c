@@ -26,6 +26,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/lock.h"
 #include "cascade/cascade.h"
 #include "held/clock.h"
 #include "held/engine_state.h"
@@ -119,6 +120,7 @@ take_out(csc_exec *exec)
 static csc_round *
 round_of(cascade_engine *engine, const csc_run *run, const csc_ready *list)
 {
+    csc_assert(is_of_run(run, list));
     return &engine->ready.rounds[list - run->ready];
 }
 
@@ -140,6 +142,7 @@ leave(csc_round *round, csc_ready *list)
 static void
 join_last(cascade_engine *engine, csc_round *round, csc_ready *list)
 {
+    csc_assert((round->first == NULL) == (round->last == NULL));
     if (engine->options.priority_age_ms > 0)
         list->since_ns = csc_clock_now_ns(engine);
     list->before = round->last;
@@ -154,6 +157,7 @@ join_last(cascade_engine *engine, csc_round *round, csc_ready *list)
 static void
 join_first(cascade_engine *engine, csc_round *round, csc_ready *list)
 {
+    csc_assert(round->first == NULL || round->first->before == NULL);
     if (round->first == NULL) {
         join_last(engine, round, list);
         return;
@@ -172,6 +176,7 @@ rank(const cascade_engine *engine, int priority, int64_t now_ns)
     const csc_ready *list = engine->ready.rounds[priority].first;
     int64_t age_ns = engine->options.priority_age_ms * CSC_MS_NS;
 
+    csc_assert(engine->ready.rounds[priority].first != NULL);
     if (list->since_ns == SINCE_EVER)
         return INT64_MAX;
     return age_ns > 0 ? priority + (now_ns - list->since_ns) / age_ns
@@ -187,6 +192,7 @@ choose(const cascade_engine *engine)
     int64_t highest = 0;
     csc_ready *chosen = NULL;
 
+    csc_assert(csc_lock_is_held(&engine->mutex));
     for (int p = CSC_PRIORITIES - 1; p >= 0 && (chosen == NULL || ages); p--) {
         csc_ready *list = engine->ready.rounds[p].first;
 
@@ -204,6 +210,7 @@ choose(const cascade_engine *engine)
 int32_t
 csc_ready_queue_priority(const csc_exec *exec)
 {
+    csc_assert(exec->run != NULL);
     return exec->priority != 0 ? exec->priority : exec->run->state.priority;
 }
 
@@ -214,6 +221,7 @@ enter(cascade_engine *engine, int32_t priority, csc_exec *exec, csc_place place)
     csc_ready *list = &exec->run->ready[priority];
     bool waits = list->first != NULL;
 
+    csc_assert(priority >= 0 && priority < CSC_PRIORITIES);
     put(list, exec, place != CSC_PLACE_LAST);
     if (place == CSC_PLACE_NEXT && waits)
         leave(round, list);
@@ -259,6 +267,7 @@ csc_ready_queue_call_all(cascade_engine *engine)
 void
 csc_ready_queue_add(cascade_engine *engine, csc_exec *exec, csc_place place)
 {
+    csc_assert(csc_lock_is_held(&engine->mutex));
     if (engine->reloads.suspect == exec->run) {
         enter(engine, CSC_PRIORITIES - 1, exec, CSC_PLACE_NEXT);
         exec->ready_list->since_ns = SINCE_EVER;
@@ -276,6 +285,7 @@ void
 csc_ready_queue_set_aside(cascade_engine *engine, csc_ready *list,
                           csc_exec *exec, bool first)
 {
+    csc_assert(csc_lock_is_held(&engine->mutex));
     put(list, exec, first);
     exec->turn = CSC_TURN_ASIDE;
     engine->txn.aside_count++;
@@ -288,6 +298,7 @@ csc_ready_queue_take_out(cascade_engine *engine, csc_exec *exec)
     csc_ready *list = exec->ready_list;
     csc_turn turn = exec->turn;
 
+    csc_assert(csc_lock_is_held(&engine->mutex));
     csc_assert(turn != CSC_TURN_NONE);
     take_out(exec);
     if (turn == CSC_TURN_ASIDE) {
@@ -312,6 +323,7 @@ csc_ready_queue_pop(cascade_engine *engine)
     csc_exec *exec = NULL;
     bool more = false;
 
+    csc_assert(csc_lock_is_held(&engine->mutex));
     if (list == NULL)
         return NULL;
     exec = list->first;
@@ -323,5 +335,6 @@ csc_ready_queue_pop(cascade_engine *engine)
         leave(round, list);
         join_last(engine, round, list);
     }
+    csc_assert(exec->turn == CSC_TURN_NONE);
     return exec;
 }

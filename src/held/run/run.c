@@ -48,6 +48,7 @@
 
 #include "base/data/map.h"
 #include "base/error.h"
+#include "base/lock.h"
 #include "base/mem.h"
 #include "cascade/cascade.h"
 #include "cascade/store.h"
@@ -78,18 +79,22 @@ csc_run_create(cascade_engine *engine, const cascade_uuid *id)
     run->lane = csc_run_lane(engine, id);
     run->limits_to = -1;
     run->refs = 1;
+    csc_assert(run->life == CSC_RUN_LOADING && run->lane < engine->lane_count);
     return run;
 }
 
 uint32_t
 csc_run_lane(const cascade_engine *engine, const cascade_uuid *id)
 {
+    csc_assert(engine->lane_count > 0);
     return id->bytes[15] % engine->lane_count;
 }
 
 void
 csc_run_note_claim(csc_run *run, const cascade_claimed *claimed)
 {
+    csc_assert(run->life == CSC_RUN_LOADING ||
+               csc_lock_is_held(&run->engine->mutex));
     run->takeovers = claimed->takeovers;
     run->trials = claimed->trials;
 }
@@ -105,12 +110,14 @@ csc_run_claimed(const csc_run *run)
 void
 csc_run_ref(csc_run *run)
 {
+    csc_assert(csc_lock_is_held(&run->engine->mutex) && run->refs > 0);
     run->refs++;
 }
 
 static void
 free_run(csc_run *run)
 {
+    csc_assert(run->refs == 0);
     csc_sealing_fini(run);
     csc_state_fini(&run->state);
     csc_reset_plan_free(run->plan);
@@ -123,10 +130,12 @@ csc_run_unref(csc_run *run)
 {
     cascade_engine *engine = run->engine;
 
+    csc_assert(csc_lock_is_held(&engine->mutex));
     csc_assert(run->refs > 0);
     run->refs--;
     if (run->refs > 0)
         return;
+    csc_assert(run->life == CSC_RUN_LOADING || csc_run_is_gone(run));
     csc_run_free_posts(run->first_post, CASCADE_ERR_FENCED);
     csc_room_give_place(engine, run);
     if (csc_state_bytes(&run->state) <= WRECK_BYTES) {
@@ -145,22 +154,22 @@ csc_run_clear_wreck(cascade_engine *engine)
     csc_run *run = NULL;
     bool freed = false;
 
-    pthread_mutex_lock(&engine->mutex);
+    csc_lock_take(&engine->mutex);
     run = engine->reloads.wrecks;
     if (run != NULL)
         engine->reloads.wrecks = run->wreck_next;
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
     if (run == NULL)
         return;
     freed = csc_state_free_some(&run->state, WRECK_PORTION);
-    pthread_mutex_lock(&engine->mutex);
+    csc_lock_take(&engine->mutex);
     if (freed) {
         csc_room_leave(engine, run);
     } else {
         run->wreck_next = engine->reloads.wrecks;
         engine->reloads.wrecks = run;
     }
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
     if (freed)
         free_run(run);
 }
@@ -168,6 +177,7 @@ csc_run_clear_wreck(cascade_engine *engine)
 void
 csc_run_clear_wrecks(cascade_engine *engine)
 {
+    csc_assert(engine->calls.running == 0);
     while (engine->reloads.wrecks != NULL) {
         csc_run *next = engine->reloads.wrecks->wreck_next;
 
@@ -179,6 +189,7 @@ csc_run_clear_wrecks(cascade_engine *engine)
 cascade_err
 csc_run_add(cascade_engine *engine, csc_run *run)
 {
+    csc_assert(csc_lock_is_held(&engine->mutex));
     if (csc_map_put(&engine->runs, &run->state.id, run) != 0)
         return csc_fail_memory();
     csc_assert(run->life == CSC_RUN_LOADING);
@@ -192,6 +203,7 @@ csc_run_add(cascade_engine *engine, csc_run *run)
 void
 csc_run_close(csc_run *run, csc_run_life life)
 {
+    csc_assert(csc_lock_is_held(&run->engine->mutex) && life < CSC_RUN_GONE);
     csc_assert(csc_run_is_held(run) && life > run->life);
     run->life = life;
 }
@@ -199,6 +211,7 @@ csc_run_close(csc_run *run, csc_run_life life)
 void
 csc_run_end_commit(csc_run *run)
 {
+    csc_assert(csc_lock_is_held(&run->engine->mutex));
     csc_assert(run->commit == CSC_COMMIT_BEGUN);
     run->commit = CSC_COMMIT_NONE;
 }
@@ -286,6 +299,7 @@ csc_run_free_posts(csc_post *posts, cascade_err err)
 bool
 csc_run_is_unwanted(const csc_exec *exec)
 {
+    csc_assert(csc_lock_is_held(&exec->run->engine->mutex));
     return exec->run->state.cancel != CSC_NO_PARENT && exec->parts.count == 0 &&
            !exec->over;
 }

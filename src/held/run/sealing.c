@@ -10,7 +10,9 @@
 
 #include "base/data/arena.h"
 #include "base/error.h"
+#include "base/lock.h"
 #include "base/mem.h"
+#include "base/uuid.h"
 #include "cascade/cascade.h"
 #include "cascade/rows.h"
 #include "cascade/store.h"
@@ -81,6 +83,7 @@ csc_sealing_take_cascade(csc_run *run, const cascade_row *row)
 {
     cascade_err err = csc_state_apply_cascade(&run->state, row);
 
+    csc_assert(run->life == CSC_RUN_LOADING);
     if (err != CASCADE_OK || ring_of(run) == NULL)
         return err;
     if (run->extent == CSC_EXTENT_WHOLE || run->sealing == NULL)
@@ -99,6 +102,7 @@ csc_sealing_take_seal(csc_run *run, const cascade_seal_row *row)
     csc_sealing *s = run->sealing;
     const csc_seal_key *key = NULL;
 
+    csc_assert(run->life == CSC_RUN_LOADING);
     if (s == NULL)
         return CASCADE_OK;
     csc_seal_keep(&s->kept, row);
@@ -112,6 +116,7 @@ csc_sealing_take_execution(csc_run *run, const cascade_execution_row *row)
 {
     cascade_err err = csc_state_apply_execution(&run->state, row);
 
+    csc_assert(run->life == CSC_RUN_LOADING);
     if (err != CASCADE_OK || run->sealing == NULL)
         return err;
     return run->extent != CSC_EXTENT_WHOLE
@@ -124,6 +129,7 @@ csc_sealing_take_event(csc_run *run, const cascade_event_row *row)
 {
     cascade_err err = csc_events_apply_event(&run->state, row);
 
+    csc_assert(run->life == CSC_RUN_LOADING);
     if (err == CASCADE_OK && run->sealing != NULL)
         csc_seal_add_event(&run->sealing->seal, row);
     return err;
@@ -137,6 +143,7 @@ csc_sealing_check(csc_run *run)
     char id[CASCADE_UUID_TEXT_SIZE];
     cascade_err err = CASCADE_OK;
 
+    csc_assert(run->life == CSC_RUN_LOADING);
     if (s == NULL || run->state.user_id == NULL)
         return CASCADE_OK; /* it is not there */
     if (!s->kept.found)
@@ -163,6 +170,8 @@ row_behind(const csc_run *run, const cascade_change *change)
 {
     cascade_row row = change->cascade;
 
+    csc_assert(run == NULL ||
+               csc_uuid_equal(&run->state.id, &change->cascade.id));
     if (run == NULL || change->run_action == CASCADE_RUN_START)
         return row;
     row.user_id = run->state.user_id;
@@ -228,6 +237,7 @@ csc_sealing_make(const cascade_store *store, csc_run *run, csc_arena *arena,
 {
     cascade_err err = CASCADE_OK;
 
+    csc_assert(run == NULL || csc_run_is_committing(run));
     if (store->ring == NULL)
         return CASCADE_OK;
     if (change->send_count > 0) {
@@ -249,6 +259,7 @@ csc_sealing_make(const cascade_store *store, csc_run *run, csc_arena *arena,
 cascade_err
 csc_sealing_apply(csc_run *run)
 {
+    csc_assert(csc_lock_is_held(&run->engine->mutex) && csc_run_is_held(run));
     if (run->sealing == NULL || run->sealing->next.change == NULL)
         return CASCADE_OK;
     return csc_seal_apply(&run->sealing->seal, &run->sealing->next);
@@ -260,6 +271,7 @@ csc_sealing_born(csc_run *run, const cascade_change *start)
     csc_seal *seal = NULL;
     cascade_err err = CASCADE_OK;
 
+    csc_assert(run->life == CSC_RUN_LOADING && run->sealing == NULL);
     if (ring_of(run) == NULL)
         return CASCADE_OK;
     err = begin(run, csc_ring_current(ring_of(run)));
@@ -285,6 +297,7 @@ seal_submission(const cascade_store *store, csc_arena *arena,
         csc_arena_alloc(arena, submission->start_count + 1, sizeof(*starts));
     cascade_err err = CASCADE_OK;
 
+    csc_assert(store->ring != NULL);
     if (starts == NULL)
         return csc_fail_memory();
     for (size_t i = 0; i < submission->start_count && err == CASCADE_OK; i++) {
@@ -306,6 +319,7 @@ csc_sealing_submit(cascade_store *store, const cascade_submission *submission)
     csc_arena arena = {0};
     cascade_err err = CASCADE_OK;
 
+    csc_assert(csc_lock_is_none_held());
     if (store->ring == NULL)
         return csc_move_submit(store, submission);
     err = seal_submission(store, &arena, &sealed);
@@ -323,6 +337,7 @@ csc_sealing_share(cascade_store *store, const cascade_submission *submission,
     csc_arena arena = {0};
     cascade_err err = CASCADE_OK;
 
+    csc_assert(csc_lock_is_none_held());
     *told = false;
     if (store->ring != NULL)
         err = seal_submission(store, &arena, &sealed);

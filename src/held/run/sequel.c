@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "base/error.h"
+#include "base/lock.h"
 #include "base/uuid.h"
 #include "cascade/cascade.h"
 #include "cascade/rows.h"
@@ -25,6 +27,8 @@ place_of(cascade_engine *engine, const cascade_uuid *id)
 {
     csc_sequel *oldest = &engine->sequels[engine->sequel_at];
 
+    csc_assert(csc_lock_is_held(&engine->mutex) &&
+               engine->sequel_at < CSC_SEQUELS);
     for (size_t i = 0; i < CSC_SEQUELS; i++)
         if (csc_uuid_equal(&engine->sequels[i].id, id))
             return &engine->sequels[i];
@@ -35,6 +39,7 @@ place_of(cascade_engine *engine, const cascade_uuid *id)
 void
 csc_sequel_note_locked(cascade_engine *engine, const csc_state *state)
 {
+    csc_assert(csc_lock_is_held(&engine->mutex));
     if (state->fn_id < LARGE_FROM)
         return;
     *place_of(engine, &state->id) = (csc_sequel){
@@ -46,7 +51,7 @@ remembers(cascade_engine *engine, csc_state *state)
 {
     bool found = false;
 
-    pthread_mutex_lock(&engine->mutex);
+    csc_lock_take(&engine->mutex);
     for (size_t i = 0; i < CSC_SEQUELS && !found; i++) {
         const csc_sequel *sequel = &engine->sequels[i];
 
@@ -55,7 +60,7 @@ remembers(cascade_engine *engine, csc_state *state)
         if (found)
             state->continued_as = sequel->next;
     }
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
     return found;
 }
 
@@ -99,6 +104,7 @@ csc_sequel_find(cascade_engine *engine, csc_state *state, bool *known)
         .cascade_id = &state->id, .from = state->fn_id, .limit = 1};
     cascade_err err = CASCADE_OK;
 
+    csc_assert(csc_lock_is_none_held() && state->recorded == CASCADE_COMPLETED);
     *known = remembers(engine, state);
     if (*known || state->fn_id < LARGE_FROM)
         return CASCADE_OK;

@@ -52,6 +52,7 @@
 #include "base/count.h"
 #include "base/data/arena.h"
 #include "base/error.h"
+#include "base/lock.h"
 #include "base/mem.h"
 #include "cascade/cascade.h"
 #include "change/backoff.h"
@@ -124,6 +125,7 @@ is_last(const csc_run *run, const csc_exec *exec, const csc_attempts *attempts,
 static cascade_err
 make_final(const cascade_engine *engine, const csc_exec *exec, csc_post *post)
 {
+    csc_assert(post->kind == CSC_POST_ATTEMPT);
     post->over = exec->undoes && !exec->over && exec->undone_by == 0;
     if (post->over)
         return CASCADE_OK;
@@ -138,6 +140,7 @@ fill_over(cascade_engine *engine, csc_run *run, csc_exec *exec, bool final,
     const csc_attempts *attempts =
         &csc_node_def_find(engine, exec->name)->attempts;
 
+    csc_assert(post->function_id == exec->function_id);
     if (exec->call != NULL && is_telling(exec->call))
         post->progress = csc_arena_strdup(&post->arena, exec->call->progress);
     if (post->arena.failed)
@@ -160,6 +163,8 @@ post_over(cascade_engine *engine, csc_run *run, csc_exec *exec, bool final,
     csc_post *post = csc_op_create(CSC_POST_ATTEMPT, exec->function_id);
     cascade_err err = CASCADE_OK;
 
+    csc_assert(csc_lock_is_held(&engine->mutex) &&
+               exec->status == CASCADE_EXECUTION_RUNNING);
     if (post == NULL)
         return csc_fail_memory();
     post->attempts = exec->attempts + (call != NULL ? 1 : 0);
@@ -180,6 +185,8 @@ post_over(cascade_engine *engine, csc_run *run, csc_exec *exec, bool final,
 static void
 take_away(cascade_engine *engine, csc_call *call)
 {
+    csc_assert(csc_lock_is_held(&engine->mutex) && !atomic_load(&call->late));
+    csc_assert(call->exec->call == call);
     atomic_store(&call->late, true);
     engine->calls.overdue++;
     call->exec->call = NULL;
@@ -224,6 +231,7 @@ time_out(cascade_engine *engine, csc_call *call, int64_t now_ns)
     int64_t ms = limits->heartbeat_ms;
     cascade_err err = CASCADE_OK;
 
+    csc_assert(csc_lock_is_held(&engine->mutex));
     if (limits->attempt_ms > 0 &&
         now_ns - call->begun_ns >= limits->attempt_ms * CSC_MS_NS) {
         format = "attempt %d timed out after %lld ms";
@@ -258,6 +266,7 @@ post_progress(cascade_engine *engine, csc_call *call)
 {
     csc_post *post = csc_op_create(CSC_POST_BEAT, call->exec->function_id);
 
+    csc_assert(csc_lock_is_held(&engine->mutex));
     if (post == NULL)
         return csc_fail_memory();
     post->progress = csc_arena_strdup(&post->arena, call->progress);
@@ -279,6 +288,7 @@ post_progress(cascade_engine *engine, csc_call *call)
 static cascade_err
 keep_progress(cascade_engine *engine, csc_call *call, csc_post *post)
 {
+    csc_assert(csc_lock_is_held(&engine->mutex));
     if (!is_telling(call) || csc_run_is_gone(call->run) ||
         (post != NULL && post->kind == CSC_POST_COMPLETE))
         return CASCADE_OK;
@@ -299,6 +309,7 @@ note_call(cascade_engine *engine, const csc_call *call, int64_t now_ns)
     int64_t at_ns = over_ns(call);
     int64_t save_ns = call->save_ns;
 
+    csc_assert(csc_lock_is_held(&engine->mutex));
     if (call->saving != NULL && save_ns < now_ns + SAVE_AGAIN_MS * CSC_MS_NS)
         save_ns = now_ns + SAVE_AGAIN_MS * CSC_MS_NS;
     if (call->unsaved && !csc_run_is_gone(call->run) && save_ns < at_ns)
@@ -313,6 +324,7 @@ note_call(cascade_engine *engine, const csc_call *call, int64_t now_ns)
 static void
 enter(csc_call **first, csc_call *call)
 {
+    csc_assert(call->exec == NULL);
     call->next = *first;
     call->link = first;
     if (*first != NULL)
@@ -323,6 +335,7 @@ enter(csc_call **first, csc_call *call)
 static void
 leave(csc_call *call)
 {
+    csc_assert(*call->link == call);
     *call->link = call->next;
     if (call->next != NULL)
         call->next->link = call->link;
@@ -335,6 +348,7 @@ csc_time_limit_begin_locked(cascade_engine *engine, csc_call *call,
 {
     const csc_node_def *def = csc_node_def_find(engine, exec->name);
 
+    csc_assert(csc_lock_is_held(&engine->mutex) && exec->call == NULL);
     enter(&engine->calls.first, call);
     call->exec = exec;
     call->run = exec->run;
@@ -382,6 +396,7 @@ is_late(cascade_engine *engine, csc_call *call)
     int64_t at_ns = over_ns(call);
     int64_t now_ns = 0;
 
+    csc_assert(csc_lock_is_held(&engine->mutex) && call->exec != NULL);
     if (atomic_load(&call->late) || at_ns == INT64_MAX)
         return atomic_load(&call->late);
     now_ns = csc_clock_now_ns(engine);
@@ -398,10 +413,12 @@ csc_time_limit_end_locked(cascade_engine *engine, csc_call *call,
     cascade_err err = CASCADE_OK;
 
     if (late) {
+        csc_assert(engine->calls.overdue > 0);
         engine->calls.overdue--;
         csc_state_release(&call->run->state, call->exec);
     } else {
         err = keep_progress(engine, call, post);
+        csc_assert(call->exec->call == call);
         call->exec->call = NULL;
     }
     csc_mem_free(call->progress);
@@ -443,10 +460,10 @@ csc_time_limit_beat_locked(cascade_engine *engine, csc_call *call,
 void
 csc_time_limit_note_undo(cascade_engine *engine, csc_call *call)
 {
-    pthread_mutex_lock(&engine->mutex);
+    csc_lock_take(&engine->mutex);
     if (!atomic_load(&call->late))
         call->exec->undoes = true;
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
 }
 
 void
@@ -454,7 +471,7 @@ csc_time_limit_note_undoing(cascade_engine *engine, csc_call *call,
                             const struct csc_step_call *undoing,
                             csc_limits_undo *what)
 {
-    pthread_mutex_lock(&engine->mutex);
+    csc_lock_take(&engine->mutex);
     call->undoing = undoing;
     call->time_out = what;
     if (undoing != NULL && over_ns(call) != INT64_MAX) {
@@ -462,12 +479,13 @@ csc_time_limit_note_undoing(cascade_engine *engine, csc_call *call,
         call->beat_ns = call->begun_ns;
         note_call(engine, call, call->begun_ns);
     }
-    pthread_mutex_unlock(&engine->mutex);
+    csc_lock_give(&engine->mutex);
 }
 
 static void
 watch_call(cascade_engine *engine, csc_call *call, int64_t now_ns)
 {
+    csc_assert(csc_lock_is_held(&engine->mutex));
     if (is_late(engine, call))
         return;
     if (call->unsaved && call->saving == NULL && now_ns >= call->save_ns &&
@@ -482,6 +500,7 @@ csc_time_limit_watch_locked(cascade_engine *engine)
 {
     int64_t now_ns = 0;
 
+    csc_assert(csc_lock_is_held(&engine->mutex));
     if (csc_time_limit_next_ns_locked(engine) == INT64_MAX)
         return;
     now_ns = csc_clock_now_ns(engine);
@@ -495,6 +514,7 @@ csc_time_limit_watch_locked(cascade_engine *engine)
 int64_t
 csc_time_limit_next_ns_locked(const cascade_engine *engine)
 {
+    csc_assert(csc_lock_is_held(&engine->mutex));
     return engine->calls.running > 0 ? engine->calls.at_ns : INT64_MAX;
 }
 
@@ -545,6 +565,7 @@ csc_time_limit_note_locked(const cascade_engine *engine, csc_run *run,
 {
     bool start = false;
 
+    csc_assert(csc_lock_is_held(&engine->mutex) && csc_run_is_held(run));
     if (engine->calls.has_limits)
         csc_due_limit(&run->state, exec, over_ms(engine, exec, &start));
 }
@@ -554,6 +575,7 @@ csc_time_limit_first_ms_locked(const csc_run *run)
 {
     const csc_exec *exec = csc_due_first_limit(&run->state);
 
+    csc_assert(csc_lock_is_held(&run->engine->mutex));
     return exec != NULL ? exec->limit_ms : CASCADE_TIME_NONE;
 }
 
@@ -563,6 +585,7 @@ note_new(const cascade_engine *engine, csc_run *run)
 {
     const csc_state *state = &run->state;
 
+    csc_assert(csc_lock_is_held(&engine->mutex));
     for (size_t i = state->exec_count;
          i > 0 && state->execs[i - 1].function_id > run->limits_to; i--) {
         csc_exec *exec = state->execs[i - 1].exec;
@@ -582,6 +605,8 @@ post_deadline(cascade_engine *engine, csc_run *run)
 {
     csc_post *post = csc_op_create(CSC_POST_DEADLINE, -1);
 
+    csc_assert(csc_lock_is_held(&engine->mutex) &&
+               run->state.deadline_ms != CASCADE_TIME_NONE);
     if (post == NULL)
         return csc_fail_memory();
     post->error = "deadline passed: the cascade has not ended in time";
@@ -595,6 +620,7 @@ csc_time_limit_look_locked(cascade_engine *engine, csc_run *run)
 {
     int64_t deadline_ms = run->state.deadline_ms;
 
+    csc_assert(csc_lock_is_held(&engine->mutex));
     if (deadline_ms != CASCADE_TIME_NONE &&
         deadline_ms <= engine->clock.confirmed_ms)
         return post_deadline(engine, run);
@@ -610,6 +636,7 @@ csc_time_limit_are_known_locked(const cascade_engine *engine,
     int64_t at_ms = run->state.deadline_ms;
     int64_t limit_ms = csc_time_limit_first_ms_locked(run);
 
+    csc_assert(csc_lock_is_held(&engine->mutex));
     if (limit_ms != CASCADE_TIME_NONE &&
         (at_ms == CASCADE_TIME_NONE || limit_ms < at_ms))
         at_ms = limit_ms;
@@ -621,6 +648,7 @@ csc_time_limit_are_known_locked(const cascade_engine *engine,
 static cascade_err
 fail_waits(cascade_engine *engine, csc_run *run, const csc_exec *exec)
 {
+    csc_assert(csc_lock_is_held(&engine->mutex));
     for (size_t i = 0; i < exec->parts.count; i++) {
         csc_exec *wait = csc_view_find(&run->state, exec->parts.items[i]);
         csc_post *post = NULL;
@@ -644,6 +672,8 @@ fail_waits(cascade_engine *engine, csc_run *run, const csc_exec *exec)
 static void
 withdraw(cascade_engine *engine, csc_run *run, csc_exec *exec)
 {
+    csc_assert(csc_lock_is_held(&engine->mutex) &&
+               exec->status == CASCADE_EXECUTION_RUNNING);
     if (exec->call != NULL)
         take_away(engine, exec->call);
     else if (exec->turn != CSC_TURN_NONE)
@@ -658,6 +688,7 @@ fail_one(cascade_engine *engine, csc_run *run, csc_exec *exec, bool start)
     const csc_limits *limits = &csc_node_def_find(engine, exec->name)->limits;
     cascade_err err = fail_waits(engine, run, exec);
 
+    csc_assert(csc_lock_is_held(&engine->mutex));
     if (err == CASCADE_OK)
         err = post_over(engine, run, exec, true,
                         start ? "start timeout: after %d attempts it was not "
@@ -677,6 +708,7 @@ look_at(cascade_engine *engine, csc_run *run, csc_exec *exec)
     bool start = false;
     int64_t at_ms = over_ms(engine, exec, &start);
 
+    csc_assert(csc_lock_is_held(&engine->mutex));
     if (at_ms == CASCADE_TIME_NONE || at_ms > engine->clock.confirmed_ms) {
         csc_due_limit(&run->state, exec, at_ms);
         return CASCADE_OK;
@@ -694,6 +726,7 @@ csc_time_limit_fail_due_locked(cascade_engine *engine, csc_run *run)
     csc_exec *exec = csc_due_first_limit(&run->state);
     cascade_err err = CASCADE_OK;
 
+    csc_assert(csc_lock_is_held(&engine->mutex));
     while (err == CASCADE_OK && exec != NULL &&
            exec->limit_ms <= engine->clock.confirmed_ms) {
         csc_count_look();

@@ -5,6 +5,7 @@
 #include "held/run/timer.h"
 
 #include "base/error.h"
+#include "base/lock.h"
 #include "base/mem.h"
 #include "cascade/cascade.h"
 #include "held/engine_state.h"
@@ -14,6 +15,7 @@
 static void
 place_timer(cascade_engine *engine, size_t at, csc_run *run)
 {
+    csc_assert(csc_lock_is_held(&engine->mutex));
     csc_assert(at < engine->timers.count);
     engine->timers.heap[at] = run;
     run->timer_at = at + 1;
@@ -40,6 +42,8 @@ sift_timer(cascade_engine *engine, size_t at, csc_run *run)
         place_timer(engine, at, engine->timers.heap[child]);
         at = child;
     }
+    csc_assert(at == 0 ||
+               engine->timers.heap[(at - 1) / 2]->timer_ms <= run->timer_ms);
     place_timer(engine, at, run);
 }
 
@@ -49,6 +53,7 @@ csc_timer_remove(cascade_engine *engine, csc_run *run)
     size_t at = run->timer_at;
     csc_run *last = NULL;
 
+    csc_assert(csc_lock_is_held(&engine->mutex));
     if (at == 0)
         return;
     csc_assert(at <= engine->timers.count &&
@@ -65,6 +70,7 @@ csc_timer_set(cascade_engine *engine, csc_run *run, int64_t at_ms)
 {
     void *timers = engine->timers.heap;
 
+    csc_assert(csc_lock_is_held(&engine->mutex));
     if (run->timer_at != 0 && run->timer_ms == at_ms)
         return CASCADE_OK;
     csc_timer_remove(engine, run);
@@ -84,6 +90,7 @@ csc_timer_set(cascade_engine *engine, csc_run *run, int64_t at_ms)
 int64_t
 csc_timer_next_ms(const cascade_engine *engine)
 {
+    csc_assert(csc_lock_is_held(&engine->mutex));
     return engine->timers.count > 0 ? engine->timers.heap[0]->timer_ms
                                     : CASCADE_TIME_NONE;
 }
