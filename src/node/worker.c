@@ -452,7 +452,7 @@ leave_locked(cascade_engine *engine, csc_strand *strand,
     bool kept = strand->native != NULL &&
                 csc_node_txn_keep_locked(strand->native, late ? NULL : post);
 
-    csc_assert(csc_lock_is_held(&engine->mutex) && worker->call.exec == NULL);
+    csc_assert(csc_lock_is_held(&engine->mutex) && strand->call.exec == NULL);
     worker->node = NULL;
     if (strand->fiber != NULL) {
         worker->carrier.fibers--;
