@@ -67,6 +67,10 @@ refuses layering.sh src/store/postgres/a.c 'run("SELECT 1");\n'
 refuses layering.sh src/store/postgres/a.c 'add(sql, "\\n  AND c.id = ");\n'
 refuses layering.sh src/store/postgres/a.c 'run("BEGIN;");\n'
 refuses layering.sh src/store/sqlite/a.c 'run("PRAGMA synchronous = OFF");\n'
+refuses layering.sh src/held/run/a.c 'pthread_mutex_lock(&engine->mutex);\n'
+refuses layering.sh src/base/a.c 'pthread_mutex_unlock(mutex);\n'
+refuses layering.sh src/store/a.c 'if (pthread_mutex_trylock(m) == 0)\n'
+refuses layering.sh src/store/memory/a.c 'pthread_rwlock_wrlock (&lock);\n'
 
 # objects LINE...: what floors.sh is given, made of "FILE C-TEXT".
 objects() {

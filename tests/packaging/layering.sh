@@ -9,7 +9,8 @@
 # for SQL, which stand on its lent connections.
 #
 # The examples and the `cascade` command use the public headers alone. SQL stands
-# in sql/; and in the examples, whose tables are their own.
+# in sql/; and in the examples, whose tables are their own. Locks are taken and
+# given back in base/lock, which knows who has them.
 set -eu
 
 floors=$(sh "$(dirname "$0")/floors.sh" --names)
@@ -77,6 +78,12 @@ function allowed(file, header) {
 $0 ~ sql {
     if (FILENAME !~ /^examples\//) {
         printf "%s:%d: SQL outside sql/ and examples/\n", FILENAME, FNR
+        bad = 1
+    }
+}
+/pthread_(mutex|rwlock|spin)_[a-z]+[ \t]*\(/ {
+    if (FILENAME ~ /^src\// && FILENAME !~ /^src\/base\/lock\.[ch]$/) {
+        printf "%s:%d: a lock that base/lock does not know\n", FILENAME, FNR
         bad = 1
     }
 }
