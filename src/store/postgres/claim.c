@@ -295,7 +295,6 @@ look(csc_postgres_conn *conn, claim_state *state)
     csc_postgres_call call;
     cascade_err err;
 
-    csc_assert(!conn->broken);
     state->candidate_count = 0;
     state->next_wake_at_ms = CASCADE_TIME_NONE;
     csc_postgres_rows_start(&state->absent, "u");
@@ -535,7 +534,6 @@ take_ids(csc_postgres_conn *conn, claim_state *state, csc_postgres_rows *ids,
     csc_postgres_trouble trouble;
     cascade_err err;
 
-    csc_assert(!conn->broken);
     fill_take(state, &taking, ids, ended);
     err = csc_postgres_conn_write(conn, "claim", taking.calls, taking.count,
                                   &trouble);
@@ -556,7 +554,6 @@ take(csc_postgres_conn *conn, claim_state *state)
     csc_postgres_rows ended = {.count = 0};
     cascade_err err = CASCADE_OK;
 
-    csc_assert(!conn->broken);
     csc_postgres_rows_start(&ids, "u");
     csc_postgres_rows_start(&ended, "u");
     for (size_t i = 0; i < state->candidate_count; i++) {
@@ -586,7 +583,7 @@ claim_some(csc_postgres_conn *conn, void *context)
     claim_state *state = context;
     cascade_err err = CASCADE_OK;
 
-    csc_assert(csc_lock_is_none_held() && !conn->broken);
+    csc_assert(csc_lock_is_none_held());
     state->count = 0;
     state->held = 0;
     state->messages = false;

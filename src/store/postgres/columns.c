@@ -242,7 +242,6 @@ read_columns(csc_postgres_conn *conn, bool all)
     PGresult *result = NULL;
     cascade_err err;
 
-    csc_assert(!conn->broken);
     csc_postgres_rows_start(&tables, "s");
     for (size_t i = 0; i < count_tables(); i++)
         csc_postgres_rows_text(&tables, 0, get_table(i)->name);
@@ -294,7 +293,6 @@ check_others(csc_postgres_conn *conn)
     PGresult *result = NULL;
     cascade_err err;
 
-    csc_assert(!conn->broken);
     csc_postgres_rows_start(&names, "s");
     for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++)
         csc_postgres_rows_text(&names, 0, functions[i]);
@@ -324,7 +322,6 @@ check_unique(csc_postgres_conn *conn, const char *const unique[3])
     PGresult *result = NULL;
     cascade_err err;
 
-    csc_assert(!conn->broken);
     csc_postgres_rows_start(&columns, "s");
     for (int i = 1; i < 3 && unique[i] != NULL; i++)
         csc_postgres_rows_text(&columns, 0, unique[i]);
@@ -356,7 +353,6 @@ csc_postgres_column_check(csc_postgres_conn *conn, bool all)
     const char *sequence;
     cascade_err err = read_columns(conn, all);
 
-    csc_assert(err != CASCADE_OK || !conn->broken);
     if (err != CASCADE_OK || !all)
         return err;
     err = check_others(conn);

@@ -324,7 +324,6 @@ add_calls(write_state *state, csc_postgres_conn *conn, const char *sequence)
     csc_postgres_batch *rows = conn->batch;
     csc_postgres_params *params;
 
-    csc_assert(!conn->broken);
     if (state->batch != NULL && !state->within)
         add_fence(state);
     add_starts(state, conn->store->config, rows, sequence);
@@ -387,7 +386,6 @@ read_first(csc_postgres_conn *conn, write_state *state)
     const PGresult *found;
     cascade_err err = CASCADE_OK;
 
-    csc_assert(!conn->broken);
     csc_postgres_rows_start(&ids, "u");
     for (size_t i = 0; i < state->count; i++) {
         if (state->existed[i])
@@ -439,7 +437,6 @@ read_marked(csc_postgres_conn *conn, write_state *state)
         {.statement = CSC_POSTGRES_CONFIRM}};
     cascade_err err = CASCADE_OK;
 
-    csc_assert(!conn->broken);
     csc_postgres_rows_start(&ids, "u");
     for (size_t i = 0; i < state->count; i++) {
         if (state->changes[i].run_action != CASCADE_RUN_DELETE)
@@ -468,7 +465,6 @@ tell_existed(csc_postgres_conn *conn, write_state *state, const PGresult *fresh)
 {
     size_t open = 0;
 
-    csc_assert(!conn->broken);
     for (size_t i = 0; i < state->count; i++)
         state->existed[i] = state->changes[i].run_action == CASCADE_RUN_START;
     for (int row = 0; fresh != NULL && row < PQntuples(fresh); row++) {
@@ -533,7 +529,6 @@ read_lane(csc_postgres_conn *conn, const write_state *state, int64_t *number)
     cascade_err err;
     bool there;
 
-    csc_assert(!conn->broken);
     csc_postgres_params_init(&params);
     csc_postgres_params_uuid(&params, &state->batch->engine_id);
     csc_postgres_params_i32(&params, (int32_t)state->batch->lane);
@@ -648,7 +643,6 @@ write_batch(csc_postgres_conn *conn, void *context)
     cascade_err err = csc_postgres_sequence(conn, &sequence);
 
     csc_assert(csc_lock_is_none_held());
-    csc_assert(err != CASCADE_OK || !conn->broken);
     if (err != CASCADE_OK)
         return err;
     err = csc_postgres_batch_fill(&conn->batch, state->changes, state->count,
@@ -779,7 +773,6 @@ write_within(csc_postgres_conn *conn, write_state *state,
     csc_postgres_trouble trouble;
     cascade_err err;
 
-    csc_assert(!conn->broken);
     err = csc_postgres_conn_commit(conn, state->move, state->calls,
                                    state->call_count, &trouble);
     for (size_t i = 0; i < count; i++) {
@@ -807,7 +800,6 @@ csc_postgres_commit_within(csc_postgres_conn *conn, csc_postgres_within *within,
     const char *sequence;
     cascade_err err = csc_postgres_sequence(conn, &sequence);
 
-    csc_assert(err != CASCADE_OK || !conn->broken);
     csc_assert(within->first_count <= FIRST_MAX);
     if (err == CASCADE_OK)
         err = csc_postgres_batch_fill(&conn->batch, batch->changes,

@@ -142,7 +142,6 @@ csc_postgres_conn_next(csc_postgres_conn *conn, PGresult **result)
     cascade_err err =
         csc_postgres_conn_wait_ready(conn, conn->deadline_ms, &ready);
 
-    csc_assert(err != CASCADE_OK || !conn->broken);
     *result = NULL;
     if (err != CASCADE_OK)
         return err;
@@ -601,7 +600,6 @@ send_write(csc_postgres_conn *conn, const write_plan *plan)
     cascade_err err =
         plan->open ? CASCADE_OK : csc_postgres_conn_send_begin(conn);
 
-    csc_assert(err != CASCADE_OK || !conn->broken);
     if (err == CASCADE_OK)
         err = send_calls(conn, plan->calls, plan->count);
     if (err == CASCADE_OK && !conn->within)

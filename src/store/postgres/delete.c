@@ -124,7 +124,6 @@ take(csc_postgres_conn *conn, erase_state *state)
                               .params = &params};
     cascade_err err;
 
-    csc_assert(!conn->broken);
     csc_postgres_params_init(&params);
     csc_postgres_params_uuid(&params, state->engine_id);
     err = csc_postgres_conn_write(conn, "erase", &call, 1, NULL);
@@ -156,7 +155,6 @@ cut(csc_postgres_conn *conn, erase_state *state)
     size_t count = sizeof(calls) / sizeof(calls[0]);
     cascade_err err;
 
-    csc_assert(!conn->broken);
     csc_postgres_params_init(&timeout);
     csc_postgres_params_text(&timeout, CSC_POSTGRES_GIVE_IN_MS);
     csc_postgres_params_init(&ids);
@@ -178,7 +176,6 @@ erase(csc_postgres_conn *conn, void *context)
     cascade_err err = take(conn, state);
 
     csc_assert(csc_lock_is_none_held());
-    csc_assert(err != CASCADE_OK || !conn->broken);
     if (err == CASCADE_OK && state->ids.count > 0)
         err = cut(conn, state);
     return err;

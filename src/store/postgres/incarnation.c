@@ -30,7 +30,7 @@ attach(csc_postgres_conn *conn, void *context)
     };
     cascade_err err;
 
-    csc_assert(csc_lock_is_none_held() && !conn->broken);
+    csc_assert(csc_lock_is_none_held());
     csc_postgres_params_init(&engine);
     csc_postgres_params_uuid(&engine, &row->engine_id);
     csc_postgres_params_text(&engine, row->host);
@@ -78,7 +78,6 @@ renew(csc_postgres_conn *conn, void *context)
     cascade_err err = csc_postgres_place_check(conn->store, state->engine_id);
 
     csc_assert(csc_lock_is_none_held());
-    csc_assert(err != CASCADE_OK || !conn->broken);
     if (err != CASCADE_OK)
         return err;
     csc_postgres_params_init(&params);
@@ -120,7 +119,7 @@ csc_postgres_engine_renew(void *self, const cascade_uuid *engine_id,
 static cascade_err
 detach(csc_postgres_conn *conn, void *context)
 {
-    csc_assert(csc_lock_is_none_held() && !conn->broken);
+    csc_assert(csc_lock_is_none_held());
     const cascade_uuid *const *engine_id = context;
     csc_postgres_params params;
     csc_postgres_call calls[] = {
@@ -152,7 +151,7 @@ read_engines(csc_postgres_conn *conn, void *context)
 {
     csc_postgres_call *call = context;
 
-    csc_assert(csc_lock_is_none_held() && !conn->broken);
+    csc_assert(csc_lock_is_none_held());
     PQclear(call->result);
     call->result = NULL;
     return csc_postgres_conn_read(conn, "engines", call, 1);

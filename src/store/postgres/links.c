@@ -60,7 +60,7 @@ find_paths(csc_postgres_conn *conn, void *context)
                               .params = &params};
     cascade_err err;
 
-    csc_assert(csc_lock_is_none_held() && !conn->broken);
+    csc_assert(csc_lock_is_none_held());
     csc_postgres_params_init(&params);
     csc_postgres_params_rows(&params, &state->paths);
     err = csc_postgres_conn_read(conn, "find", &call, 1);
@@ -111,7 +111,7 @@ write_links(csc_postgres_conn *conn, void *context)
         {.statement = CSC_POSTGRES_TRIM_LINKS, .params = &params[2]}};
     cascade_err err;
 
-    csc_assert(csc_lock_is_none_held() && !conn->broken);
+    csc_assert(csc_lock_is_none_held());
     for (size_t i = 0; i < 3; i++)
         csc_postgres_params_init(&params[i]);
     csc_postgres_params_row(&params[0], &state->chain);
@@ -203,7 +203,7 @@ find_gone(csc_postgres_conn *conn, void *context)
                               .params = &params};
     cascade_err err;
 
-    csc_assert(csc_lock_is_none_held() && !conn->broken);
+    csc_assert(csc_lock_is_none_held());
     csc_postgres_params_init(&params);
     csc_postgres_params_uuid(&params, &s->after);
     csc_postgres_params_uuid(&params, &s->to);
@@ -227,7 +227,7 @@ sweep_gone(csc_postgres_conn *conn, void *context)
         {.statement = CSC_POSTGRES_SWEEP_ROOTS, .params = &params[1]}};
     cascade_err err;
 
-    csc_assert(csc_lock_is_none_held() && !conn->broken);
+    csc_assert(csc_lock_is_none_held());
     for (size_t i = 0; i < 2; i++) {
         csc_postgres_params_init(&params[i]);
         csc_postgres_params_rows(&params[i], &s->gone);

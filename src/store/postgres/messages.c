@@ -141,7 +141,6 @@ send_receive(csc_postgres_conn *conn, const receive_state *state,
     csc_postgres_params params;
     cascade_err err = csc_postgres_conn_prepare(conn, "receive", &statement, 1);
 
-    csc_assert(err != CASCADE_OK || !conn->broken);
     csc_postgres_params_init(&params);
     csc_postgres_params_uuid(&params, &wanted->engine_id);
     csc_postgres_params_uuid(&params, &after);
@@ -164,7 +163,6 @@ receive_except(csc_postgres_conn *conn, receive_state *state,
 {
     cascade_err err = send_receive(conn, state, except);
 
-    csc_assert(err != CASCADE_OK || !conn->broken);
     if (err != CASCADE_OK)
         return err;
     err = csc_postgres_conn_receive_path(conn, "receive");
@@ -230,7 +228,7 @@ read_key(csc_postgres_conn *conn, void *context)
                               .params = &params};
     cascade_err err;
 
-    csc_assert(csc_lock_is_none_held() && !conn->broken);
+    csc_assert(csc_lock_is_none_held());
     csc_postgres_params_init(&params);
     csc_postgres_params_text(&params, state->user_id);
     csc_postgres_params_text(&params, state->key);

@@ -46,7 +46,6 @@ read_place(csc_postgres_conn *conn, csc_postgres_place *place)
     cascade_err err = csc_postgres_conn_query(
         conn, "place", conn->store->sql[CSC_POSTGRES_PLACE], NULL, &result);
 
-    csc_assert(err != CASCADE_OK || !conn->broken);
     *place = (csc_postgres_place){.known = false};
     if (err == CASCADE_OK && PQntuples(result) == 1 &&
         PQgetlength(result, 0, 1) > TIMELINE_DIGITS) {
@@ -91,7 +90,6 @@ csc_postgres_place_meet(csc_postgres_conn *conn)
     const char *trouble = NULL;
     cascade_err err = CASCADE_OK;
 
-    csc_assert(!conn->broken);
     csc_lock_take(&store->mutex);
     before = store->place;
     csc_lock_give(&store->mutex);
@@ -124,7 +122,6 @@ csc_postgres_place_note(csc_postgres_conn *conn)
     bool known = false;
     cascade_err err = CASCADE_OK;
 
-    csc_assert(!conn->broken);
     csc_lock_take(&store->mutex);
     known = store->place.known;
     csc_lock_give(&store->mutex);

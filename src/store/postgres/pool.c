@@ -332,7 +332,7 @@ end_one(csc_postgres_conn *conn, const csc_postgres_silent *one)
     char least[40];
     char most[40];
 
-    csc_assert(csc_lock_is_none_held() && !conn->broken);
+    csc_assert(csc_lock_is_none_held());
     csc_postgres_params_init(&params);
     csc_postgres_params_i32(&params, one->pid);
     add_age(&params, now_ms - one->opened_ms - off_ms, least);
@@ -353,7 +353,7 @@ end_silent(csc_postgres *store, csc_postgres_conn *conn)
 {
     csc_postgres_silent one;
 
-    csc_assert(csc_lock_is_none_held() && !conn->broken);
+    csc_assert(csc_lock_is_none_held());
     while (!conn->guest && take_silent(store, &one)) {
         end_one(conn, &one);
         if (conn->broken) {

@@ -38,7 +38,6 @@ look_paused(csc_postgres_conn *conn, pause_state *state)
     PGresult *result = NULL;
     cascade_err err;
 
-    csc_assert(!conn->broken);
     csc_postgres_params_init(&params);
     csc_postgres_params_text(&params, state->queue);
     csc_postgres_params_text(&params, state->about);
@@ -63,7 +62,7 @@ set_pause(csc_postgres_conn *conn, void *context)
                                  {.statement = CSC_POSTGRES_CONFIRM}};
     cascade_err err;
 
-    csc_assert(csc_lock_is_none_held() && !conn->broken);
+    csc_assert(csc_lock_is_none_held());
     csc_postgres_params_init(&params);
     csc_postgres_params_text(&params, state->queue);
     if (state->paused)
@@ -103,7 +102,7 @@ read_queues(csc_postgres_conn *conn, void *context)
 {
     csc_postgres_call *call = context;
 
-    csc_assert(csc_lock_is_none_held() && !conn->broken);
+    csc_assert(csc_lock_is_none_held());
     PQclear(call->result);
     call->result = NULL;
     return csc_postgres_conn_read(conn, "queues", call, 1);

@@ -118,7 +118,6 @@ csc_postgres_read_stream(csc_postgres_conn *conn, const char *move,
     cascade_err err = CASCADE_OK;
     PGresult *result = NULL;
 
-    csc_assert(!conn->broken);
     if (PQsetSingleRowMode(conn->pg) != 1)
         return csc_postgres_error_lost(conn);
     do {
@@ -184,7 +183,6 @@ send_load(csc_postgres_conn *conn, const load_state *state,
 {
     cascade_err err = CASCADE_OK;
 
-    csc_assert(!conn->broken);
     if (!conn->within)
         err = csc_postgres_conn_send(conn, CSC_POSTGRES_BEGIN_READ, NULL);
     if (err == CASCADE_OK)
@@ -204,7 +202,6 @@ receive_begin(csc_postgres_conn *conn)
     PGresult *begun;
     cascade_err err = csc_postgres_conn_fetch(conn, &begun);
 
-    csc_assert(err != CASCADE_OK || !conn->broken);
     if (err == CASCADE_OK && PQresultStatus(begun) != PGRES_COMMAND_OK)
         err = csc_postgres_error_result(conn, "load", begun);
     PQclear(begun);
@@ -216,7 +213,6 @@ receive_load(csc_postgres_conn *conn, load_state *state)
 {
     cascade_err err = conn->within ? CASCADE_OK : receive_begin(conn);
 
-    csc_assert(err != CASCADE_OK || !conn->broken);
     if (err == CASCADE_OK)
         err = csc_postgres_conn_receive_path(conn, "load");
     for (size_t i = 0; i < PARTS && err == CASCADE_OK; i++) {
@@ -241,7 +237,6 @@ load_all(csc_postgres_conn *conn, load_state *state, csc_postgres_rows *ids)
     cascade_err err = csc_postgres_conn_prepare(
         conn, "load", statements, sizeof(statements) / sizeof(statements[0]));
 
-    csc_assert(err != CASCADE_OK || !conn->broken);
     csc_postgres_params_init(&params);
     csc_postgres_params_rows(&params, ids);
     if (err == CASCADE_OK)
@@ -261,7 +256,7 @@ load(csc_postgres_conn *conn, void *context)
     csc_postgres_rows ids = {.count = 0};
     cascade_err err;
 
-    csc_assert(csc_lock_is_none_held() && !conn->broken);
+    csc_assert(csc_lock_is_none_held());
     csc_postgres_rows_start(&ids, "u");
     for (size_t i = 0; i < state->count; i++)
         csc_postgres_rows_uuid(&ids, 0, &state->ids[i]);
@@ -447,7 +442,7 @@ read_list(csc_postgres_conn *conn, void *context)
     char *sql;
     cascade_err err;
 
-    csc_assert(csc_lock_is_none_held() && !conn->broken);
+    csc_assert(csc_lock_is_none_held());
     PQclear(state->result);
     state->result = NULL;
     sql = build_list(conn->store, state, &params);
@@ -593,7 +588,6 @@ send_scan(csc_postgres_conn *conn, const cascade_scan *scan)
     csc_postgres_params params;
     cascade_err err = csc_postgres_conn_prepare(conn, "scan", &statement, 1);
 
-    csc_assert(err != CASCADE_OK || !conn->broken);
     fill_scan(scan, &params);
     if (err == CASCADE_OK)
         err = csc_postgres_conn_send_path(conn);
@@ -609,7 +603,6 @@ scan_page(csc_postgres_conn *conn, void *context)
     cascade_err err = send_scan(conn, state->scan);
 
     csc_assert(csc_lock_is_none_held());
-    csc_assert(err != CASCADE_OK || !conn->broken);
     if (err != CASCADE_OK)
         return err;
     err = csc_postgres_conn_receive_path(conn, "scan");
@@ -646,7 +639,6 @@ read_totals(csc_postgres_conn *conn, void *context)
     cascade_err err = csc_postgres_conn_read(conn, "totals", &call, 1);
 
     csc_assert(csc_lock_is_none_held());
-    csc_assert(err != CASCADE_OK || !conn->broken);
     if (err == CASCADE_OK)
         *totals = (cascade_totals){
             .running = csc_postgres_result_i64(call.result, 0, 0),

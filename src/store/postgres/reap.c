@@ -74,7 +74,6 @@ unblock(csc_postgres_conn *conn, int64_t pid)
     cascade_err err =
         csc_postgres_conn_open(conn->store, conn->deadline_ms, -1, &helper);
 
-    csc_assert(err != CASCADE_OK || !conn->broken);
     if (err != CASCADE_OK)
         return err;
     csc_postgres_params_init(&params);
@@ -97,7 +96,6 @@ wait_unblocking(csc_postgres_conn *conn, int64_t pid)
     bool ready = false;
     cascade_err err = CASCADE_OK;
 
-    csc_assert(!conn->broken);
     while (err == CASCADE_OK && !ready) {
         int64_t until_ms = csc_postgres_now_ms() + BLOCKED_AFTER_MS;
 
@@ -118,7 +116,6 @@ send_removal(csc_postgres_conn *conn, const cascade_uuid *id, bool named)
     int64_t lock_ms = conn->store->config->deadline_ms / 2;
     cascade_err err = csc_postgres_conn_send_begin(conn);
 
-    csc_assert(err != CASCADE_OK || !conn->broken);
     if (lock_ms > LOCK_TIMEOUT_MAX_MS)
         lock_ms = LOCK_TIMEOUT_MAX_MS;
     (void)snprintf(timeout, sizeof(timeout), "%lld", (long long)lock_ms);
@@ -168,7 +165,6 @@ receive_removal(csc_postgres_conn *conn)
     int64_t ignored;
     cascade_err err = receive(conn, &ignored); /* BEGIN */
 
-    csc_assert(err != CASCADE_OK || !conn->broken);
     if (err == CASCADE_OK && conn->store->config->pooler)
         err = receive(conn, &ignored);
     if (err == CASCADE_OK)
@@ -191,7 +187,6 @@ remove_one(csc_postgres_conn *conn, const cascade_uuid *id, bool named)
         CSC_POSTGRES_DELETE_DEAD_LANES, CSC_POSTGRES_COMMIT};
     cascade_err err = csc_postgres_conn_prepare(conn, "remove", statements, 5);
 
-    csc_assert(err != CASCADE_OK || !conn->broken);
     if (err == CASCADE_OK)
         err = send_removal(conn, id, named);
     if (err != CASCADE_OK)
@@ -211,7 +206,6 @@ remove_all(csc_postgres_conn *conn, const remove_state *state,
     int64_t until_ms = csc_postgres_now_ms() + REMOVE_ALL_MAX_MS;
     cascade_err last = CASCADE_OK;
 
-    csc_assert(!conn->broken);
     for (int row = 0; row < PQntuples(found) && !conn->broken &&
                       csc_postgres_now_ms() < until_ms;
          row++) {
@@ -238,7 +232,6 @@ find_and_remove(csc_postgres_conn *conn, const remove_state *state)
                               .params = &params};
     cascade_err err = CASCADE_OK;
 
-    csc_assert(!conn->broken);
     csc_postgres_rows_start(&named, "u");
     for (size_t i = 0; i < state->dead_count; i++)
         csc_postgres_rows_uuid(&named, 0, &state->dead[i]);
@@ -287,7 +280,6 @@ free_orphan(csc_postgres_conn *conn, remove_state *state,
     csc_postgres_trouble trouble;
     cascade_err err;
 
-    csc_assert(!conn->broken);
     csc_postgres_params_init(&timeout);
     csc_postgres_params_text(&timeout, FREE_TIMEOUT_MS);
     csc_postgres_params_init(&check);
@@ -312,7 +304,6 @@ find_orphans(csc_postgres_conn *conn, const PGresult *engines,
 {
     size_t count = (size_t)PQntuples(engines);
 
-    csc_assert(!conn->broken);
     memset(&bounds[0], 0, sizeof(bounds[0]));
     memset(&bounds[count + 1], 0xff, sizeof(bounds[0]));
     for (size_t i = 0; i < count; i++)
@@ -338,7 +329,6 @@ free_round(csc_postgres_conn *conn, remove_state *state,
     cascade_uuid *bounds = csc_mem_zalloc(count + 1, sizeof(*bounds));
     cascade_err err = CASCADE_OK;
 
-    csc_assert(!conn->broken);
     if (calls == NULL || params == NULL || bounds == NULL) {
         err = csc_fail_memory();
         goto out;
@@ -369,7 +359,6 @@ free_runs(csc_postgres_conn *conn, remove_state *state)
     size_t before;
     cascade_err err;
 
-    csc_assert(!conn->broken);
     do {
         csc_postgres_call call = {.statement = CSC_POSTGRES_LIST_ENGINES};
 
@@ -390,7 +379,6 @@ remove_and_free(csc_postgres_conn *conn, void *context)
     cascade_err err = find_and_remove(conn, state);
 
     csc_assert(csc_lock_is_none_held());
-    csc_assert(err != CASCADE_OK || !conn->broken);
     if (conn->broken || (err != CASCADE_OK && err != CASCADE_ERR_UNAVAILABLE))
         return err;
     if (err == CASCADE_OK)

@@ -36,8 +36,7 @@ corrupt(csc_postgres_reader *reader, int column, const char *why)
 static const void *
 fixed(csc_postgres_reader *reader, int column, int len)
 {
-    csc_assert(reader->row < PQntuples(reader->result) &&
-               column < PQnfields(reader->result));
+    csc_assert(reader->row < PQntuples(reader->result));
     if (PQgetisnull(reader->result, reader->row, column)) {
         corrupt(reader, column, "is NULL");
         return NULL;
@@ -107,7 +106,6 @@ csc_postgres_row_time(csc_postgres_reader *reader, int column)
 static const char *
 read_text(csc_postgres_reader *reader, int column)
 {
-    csc_assert(column < PQnfields(reader->result));
     if (!PQgetisnull(reader->result, reader->row, column))
         return PQgetvalue(reader->result, reader->row, column);
     corrupt(reader, column, "is NULL");

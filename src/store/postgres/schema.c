@@ -61,7 +61,6 @@ query(csc_postgres_conn *conn, const char *move,
       csc_postgres_statement statement, const csc_postgres_params *params,
       PGresult **result)
 {
-    csc_assert(!conn->broken);
     return csc_postgres_conn_query(conn, move, conn->store->sql[statement],
                                    params, result);
 }
@@ -73,7 +72,6 @@ find_place(csc_postgres_conn *conn, const char *move, place *here)
     PGresult *result;
     cascade_err err;
 
-    csc_assert(!conn->broken);
     csc_postgres_params_init(&params);
     csc_postgres_params_text(&params, conn->store->config->schema);
     err = query(conn, move, CSC_POSTGRES_FIND_SCHEMA, &params, &result);
@@ -92,7 +90,6 @@ read_applied(csc_postgres_conn *conn, const char *move, PGresult **result)
     place here = {false, false};
     cascade_err err = find_place(conn, move, &here);
 
-    csc_assert(err != CASCADE_OK || !conn->broken);
     *result = NULL;
     if (err != CASCADE_OK || !here.table)
         return err;
@@ -134,7 +131,6 @@ look(csc_postgres_conn *conn, cascade_migrate mode, schema_state *state)
     PGresult *result;
     cascade_err err = read_applied(conn, "migrate", &result);
 
-    csc_assert(err != CASCADE_OK || !conn->broken);
     if (err == CASCADE_OK)
         err = plan(result, mode, state);
     PQclear(result);
@@ -156,7 +152,6 @@ run(csc_postgres_conn *conn, csc_postgres_statement statement,
     PGresult *result;
     cascade_err err = query(conn, "migrate", statement, params, &result);
 
-    csc_assert(err != CASCADE_OK || !conn->broken);
     PQclear(result);
     return err;
 }
@@ -166,7 +161,6 @@ begin(csc_postgres_conn *conn)
 {
     cascade_err err = csc_postgres_conn_send_begin(conn);
 
-    csc_assert(err != CASCADE_OK || !conn->broken);
     if (err == CASCADE_OK)
         err = csc_postgres_conn_send_sync(conn);
     if (err == CASCADE_OK)
@@ -179,7 +173,6 @@ begin(csc_postgres_conn *conn)
 static cascade_err
 create_schema(csc_postgres_conn *conn)
 {
-    csc_assert(!conn->broken);
     return csc_postgres_conn_script(
         conn, "create the schema",
         conn->store->sql[CSC_POSTGRES_CREATE_SCHEMA]);
@@ -191,7 +184,6 @@ run_file(csc_postgres_conn *conn, const csc_migration *migration)
     csc_buf sql;
     cascade_err err;
 
-    csc_assert(!conn->broken);
     csc_buf_init(&sql);
     csc_buf_add_format(
         &sql, "%s;\n%s;\n%s", conn->store->sql[CSC_POSTGRES_ENTER_SCHEMA],
@@ -209,7 +201,6 @@ sign(csc_postgres_conn *conn, const csc_migration *migration)
     char checksum[CSC_MIGRATE_CHECKSUM_SIZE];
     csc_postgres_params params;
 
-    csc_assert(!conn->broken);
     csc_postgres_params_init(&params);
     csc_postgres_params_i32(&params, migration->number);
     csc_postgres_params_text(&params,
@@ -224,7 +215,6 @@ apply(csc_postgres_conn *conn)
     schema_state state = {0};
     cascade_err err = look(conn, CASCADE_MIGRATE_AUTO, &state);
 
-    csc_assert(err != CASCADE_OK || !conn->broken);
     if (err == CASCADE_OK && !is_current(&state))
         err = csc_postgres_column_check(conn, false);
     for (size_t i = 0; i < csc_migrations_postgres_count && err == CASCADE_OK;
@@ -246,7 +236,6 @@ commit(csc_postgres_conn *conn)
     cascade_err err =
         query(conn, "migrate", CSC_POSTGRES_COMMIT, NULL, &result);
 
-    csc_assert(err != CASCADE_OK || !conn->broken);
     PQclear(result);
     if (err == CASCADE_OK && PQtransactionStatus(conn->pg) != PQTRANS_IDLE)
         err = csc_postgres_error_lost(conn);
@@ -259,7 +248,6 @@ lock(csc_postgres_conn *conn, const place *was)
 {
     cascade_err err = was->schema ? CASCADE_OK : create_schema(conn);
 
-    csc_assert(err != CASCADE_OK || !conn->broken);
     if (err == CASCADE_OK && !was->table)
         err = run(conn, CSC_POSTGRES_CREATE_APPLIED, NULL);
     return err == CASCADE_OK ? run(conn, CSC_POSTGRES_LOCK_APPLIED, NULL) : err;
@@ -292,7 +280,6 @@ apply_all(csc_postgres_conn *conn)
     cascade_err err = begin(conn);
     cascade_err undone = CASCADE_OK;
 
-    csc_assert(err != CASCADE_OK || !conn->broken);
     if (err == CASCADE_OK)
         err = find_place(conn, "migrate", &was);
     if (err == CASCADE_OK)
@@ -312,7 +299,6 @@ apply_all(csc_postgres_conn *conn)
 static cascade_err
 sign_all(csc_postgres_conn *conn)
 {
-    csc_assert(!conn->broken);
     for (size_t i = 0; i < csc_migrations_postgres_count && !conn->broken; i++)
         sign(conn, &csc_migrations_postgres[i]);
     return conn->broken ? csc_postgres_error_lost(conn) : CASCADE_OK;
@@ -326,7 +312,6 @@ migrate(csc_postgres_conn *conn, void *context)
     cascade_err err = look(conn, mode, &state);
 
     csc_assert(csc_lock_is_none_held());
-    csc_assert(err != CASCADE_OK || !conn->broken);
     if (err != CASCADE_OK)
         return err;
     if (!is_current(&state))
@@ -354,7 +339,7 @@ read_migrations(csc_postgres_conn *conn, void *context)
 {
     PGresult **result = context;
 
-    csc_assert(csc_lock_is_none_held() && !conn->broken);
+    csc_assert(csc_lock_is_none_held());
     PQclear(*result);
     return read_applied(conn, "schema", result);
 }

@@ -58,7 +58,7 @@ change(csc_postgres_conn *conn, void *context)
     const PGresult *changed;
     cascade_err err;
 
-    csc_assert(csc_lock_is_none_held() && !conn->broken);
+    csc_assert(csc_lock_is_none_held());
     csc_postgres_params_init(&timeout);
     csc_postgres_params_text(&timeout, CSC_POSTGRES_GIVE_IN_MS);
     csc_postgres_params_init(&lock);
@@ -119,7 +119,7 @@ list(csc_postgres_conn *conn, void *context)
                               .params = &params};
     cascade_err err;
 
-    csc_assert(csc_lock_is_none_held() && !conn->broken);
+    csc_assert(csc_lock_is_none_held());
     csc_postgres_params_init(&params);
     csc_postgres_params_uuid(&params, state->after);
     csc_postgres_params_i64(&params, (int64_t)state->limit);

@@ -16,7 +16,6 @@ read_sequence(csc_postgres_conn *conn, char **name)
     csc_postgres_call call = {.statement = CSC_POSTGRES_SEQUENCE};
     cascade_err err = csc_postgres_conn_read(conn, "open", &call, 1);
 
-    csc_assert(err != CASCADE_OK || !conn->broken);
     if (err == CASCADE_OK && PQgetisnull(call.result, 0, 0))
         err = csc_fail(CASCADE_ERR_SCHEMA,
                        "context_events.id has no sequence of its own: make "
@@ -37,7 +36,6 @@ csc_postgres_sequence(csc_postgres_conn *conn, const char **name)
     char *found = NULL;
     cascade_err err;
 
-    csc_assert(!conn->broken);
     csc_lock_take(&store->mutex);
     *name = store->sequence;
     csc_lock_give(&store->mutex);

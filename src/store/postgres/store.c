@@ -216,7 +216,6 @@ read_now(csc_postgres_conn *conn, void *context)
     cascade_err err = csc_postgres_conn_read(conn, "now", &call, 1);
 
     csc_assert(csc_lock_is_none_held());
-    csc_assert(err != CASCADE_OK || !conn->broken);
     if (err == CASCADE_OK)
         *(int64_t *)context = csc_postgres_result_i64(call.result, 0, 0);
     csc_postgres_conn_clear(&call, 1);

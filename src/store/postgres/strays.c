@@ -37,7 +37,7 @@ read_strays(csc_postgres_conn *conn, void *context)
                               .params = &params};
     cascade_err err;
 
-    csc_assert(csc_lock_is_none_held() && !conn->broken);
+    csc_assert(csc_lock_is_none_held());
     csc_postgres_params_init(&params);
     csc_postgres_params_uuid(&params, s->cursor);
     csc_postgres_params_i64(&params, (int64_t)s->limit);

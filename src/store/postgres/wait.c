@@ -60,7 +60,6 @@ listen_on(csc_postgres_conn *conn)
     csc_postgres_call call = {.statement = CSC_POSTGRES_LISTEN};
     cascade_err err;
 
-    csc_assert(!conn->broken);
     err = csc_postgres_conn_read(conn, "wait", &call, 1);
     csc_postgres_conn_clear(&call, 1);
     return err;
@@ -104,7 +103,6 @@ close_listener(csc_postgres *store)
 static bool
 take_notifications(csc_postgres_conn *conn, bool *heard)
 {
-    csc_assert(!conn->broken);
     *heard = false;
     if (PQconsumeInput(conn->pg) != 1 || PQstatus(conn->pg) != CONNECTION_OK)
         return false;
@@ -321,7 +319,7 @@ notify(csc_postgres_conn *conn, void *context)
     csc_postgres_call call;
     cascade_err err;
 
-    csc_assert(csc_lock_is_none_held() && !conn->broken);
+    csc_assert(csc_lock_is_none_held());
     (void)context;
     csc_postgres_wait_fill_notify(conn->store, &call, &params);
     err = csc_postgres_conn_read(conn, "wake", &call, 1);
