@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 #
 # Does the simulation find bugs? Each patch in this folder plants one in a copy
-# of the library; its first lines say which guarantee it breaks. The simulation,
+# of the library; its first lines say which guarantee it breaks, or what it does
+# to locks, states or lists that the library asserts by itself. The simulation,
 # built with it, has to find it within as many seeds as the tree passes without
 # it, or in those with giants of three times as many behind these. What lets one
 # live is too weak, and so is this script if a patch no longer applies: every
