@@ -282,7 +282,6 @@ collect_next(claim_state *state, char *behind, bool *found)
     cascade_uuid id;
     cascade_err err;
 
-    csc_assert(csc_sqlite_txn_is_open(state->conn, false));
     csc_sqlite_call_begin(&call, state->conn, CSC_SQLITE_NEXT_NAMED);
     csc_sqlite_call_add_text(&call, behind);
     err = csc_sqlite_call_next(&call, found);
@@ -322,7 +321,7 @@ take_one_named(claim_state *state, const named *one, bool *taken)
     int changes = 0;
     cascade_err err;
 
-    csc_assert(csc_sqlite_txn_is_open(state->conn, true));
+    csc_assert(csc_sqlite_txn_may_write(state->conn));
     csc_sqlite_call_begin(&call, state->conn,
                           one->ended ? CSC_SQLITE_CLAIM_ENDED
                                      : CSC_SQLITE_CLAIM_NAMED);
@@ -367,7 +366,7 @@ clear_stray(claim_state *state, const cascade_uuid *id, const char *own_kinds,
                                                       CSC_SQLITE_DELETE_STRAYS};
     cascade_err err = CASCADE_OK;
 
-    csc_assert(csc_sqlite_txn_is_open(state->conn, true));
+    csc_assert(csc_sqlite_txn_may_write(state->conn));
     for (size_t i = 0; i < 2 && *left > 0 && err == CASCADE_OK; i++) {
         csc_sqlite_call call;
         int changes = 0;
@@ -413,7 +412,7 @@ clear_unnamed(claim_state *state)
     csc_sqlite_call call;
     int changes = 0;
 
-    csc_assert(csc_sqlite_txn_is_open(state->conn, true));
+    csc_assert(csc_sqlite_txn_may_write(state->conn));
     if (!state->unnamed)
         return CASCADE_OK;
     csc_sqlite_call_begin(&call, state->conn, CSC_SQLITE_DELETE_UNNAMED);
@@ -467,7 +466,6 @@ next_shelf(csc_sqlite_conn *conn, const char *queue, char needs[NEEDS_SIZE],
     const char *text;
     cascade_err err;
 
-    csc_assert(csc_sqlite_txn_is_open(conn, false));
     csc_sqlite_call_begin(&call, conn, CSC_SQLITE_NEXT_SHELF);
     csc_sqlite_call_add_text(&call, queue);
     csc_sqlite_call_add_text(&call, needs);
@@ -493,7 +491,6 @@ collect_shelves_of(claim_state *state, const char *queue)
     bool found = true;
     cascade_err err = CASCADE_OK;
 
-    csc_assert(csc_sqlite_txn_is_open(state->conn, false));
     while (err == CASCADE_OK && found) {
         err = next_shelf(state->conn, queue, needs, &takeovers, &found);
         if (err == CASCADE_OK && found)
@@ -508,7 +505,6 @@ is_paused(csc_sqlite_conn *conn, const char *queue, bool *paused)
     csc_sqlite_call call;
     cascade_err err;
 
-    csc_assert(csc_sqlite_txn_is_open(conn, false));
     csc_sqlite_call_begin(&call, conn, CSC_SQLITE_IS_PAUSED);
     csc_sqlite_call_add_text(&call, queue);
     err = csc_sqlite_call_next(&call, paused);
@@ -522,7 +518,6 @@ collect_shelves(claim_state *state)
     const cascade_claim *claim = state->claim;
     cascade_err err = CASCADE_OK;
 
-    csc_assert(csc_sqlite_txn_is_open(state->conn, false));
     state->shelf_count = 0;
     csc_arena_clear(&state->texts);
     for (size_t i = 0; i < claim->queue_count && err == CASCADE_OK; i++) {
@@ -539,7 +534,6 @@ static void
 begin_look(csc_sqlite_call *call, const claim_state *state,
            csc_sqlite_statement id, const shelf *from, int priority)
 {
-    csc_assert(csc_sqlite_txn_is_open(state->conn, false));
     csc_sqlite_call_begin(call, state->conn, id);
     csc_sqlite_call_add_text(call, from->queue);
     csc_sqlite_call_add_text(call, from->needs);
@@ -656,7 +650,6 @@ check_alive(csc_sqlite_conn *conn, const cascade_claim *claim)
     int64_t batches = 0;
     cascade_err err;
 
-    csc_assert(csc_sqlite_txn_is_open(conn, false));
     csc_sqlite_call_begin(&call, conn, CSC_SQLITE_GET_ENGINE);
     csc_sqlite_call_add_uuid(&call, &claim->engine_id);
     err = csc_sqlite_call_next(&call, &row);
@@ -696,7 +689,7 @@ take_candidates(claim_state *state)
 {
     cascade_err err = CASCADE_OK;
 
-    csc_assert(csc_sqlite_txn_is_open(state->conn, true));
+    csc_assert(csc_sqlite_txn_may_write(state->conn));
     for (size_t i = 0; i < state->count && err == CASCADE_OK; i++) {
         csc_sqlite_call call;
         int changes = 0;

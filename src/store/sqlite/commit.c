@@ -77,7 +77,7 @@ insert_execution(write_state *state, const cascade_execution_row *row)
 {
     csc_sqlite_call call;
 
-    csc_assert(csc_sqlite_txn_is_open(state->conn, true));
+    csc_assert(csc_sqlite_txn_may_write(state->conn));
     csc_sqlite_call_begin(&call, state->conn, CSC_SQLITE_INSERT_EXECUTION);
     csc_sqlite_call_add_row(&call, &csc_table_executions, row);
     return csc_sqlite_call_run(&call, NULL);
@@ -91,7 +91,7 @@ update_execution(write_state *state, const cascade_uuid *cascade_id,
     int changes = 0;
     cascade_err err;
 
-    csc_assert(csc_sqlite_txn_is_open(state->conn, true));
+    csc_assert(csc_sqlite_txn_may_write(state->conn));
     csc_sqlite_call_begin(&call, state->conn, CSC_SQLITE_UPDATE_EXECUTION);
     csc_sqlite_call_add_uuid(&call, cascade_id);
     csc_sqlite_call_add_i64(&call, row->function_id);
@@ -119,7 +119,7 @@ insert_event(write_state *state, const cascade_event_row *row)
 {
     csc_sqlite_call call;
 
-    csc_assert(csc_sqlite_txn_is_open(state->conn, true));
+    csc_assert(csc_sqlite_txn_may_write(state->conn));
     csc_sqlite_call_begin(&call, state->conn, CSC_SQLITE_INSERT_EVENT);
     csc_sqlite_call_add_row(&call, &csc_table_events, row);
     return csc_sqlite_call_run(&call, NULL);
@@ -132,7 +132,6 @@ write_rows(write_state *state, const cascade_change *change)
     const cascade_uuid *id = &change->cascade.id;
     cascade_err err = CASCADE_OK;
 
-    csc_assert(csc_sqlite_txn_is_open(state->conn, false));
     for (size_t i = 0; i < change->received_count && err == CASCADE_OK; i++)
         err = csc_sqlite_messages_delete(state->conn, id, change->received[i]);
     if (scatters(change))
@@ -177,7 +176,6 @@ tell_existed(write_state *state, const cascade_change *start, bool *existed)
     bool row = false;
     cascade_err err;
 
-    csc_assert(csc_sqlite_txn_is_open(state->conn, false));
     csc_sqlite_call_begin(&call, state->conn, CSC_SQLITE_GET_FIRST_EXECUTION);
     csc_sqlite_call_add_uuid(&call, &start->cascade.id);
     err = csc_sqlite_call_next(&call, &row);
@@ -199,7 +197,7 @@ insert_cascade(write_state *state, const cascade_row *row, bool *inserted)
     int changes = 0;
     cascade_err err;
 
-    csc_assert(csc_sqlite_txn_is_open(state->conn, true));
+    csc_assert(csc_sqlite_txn_may_write(state->conn));
     csc_sqlite_call_begin(&call, state->conn, CSC_SQLITE_INSERT_CASCADE);
     csc_sqlite_call_add_row(&call, &csc_table_cascades, row);
     err = csc_sqlite_call_run(&call, &changes);
@@ -215,7 +213,7 @@ csc_sqlite_commit_insert_run(csc_sqlite_conn *conn,
     cascade_run_row row = *run;
     csc_sqlite_call call;
 
-    csc_assert(csc_sqlite_txn_is_open(conn, true));
+    csc_assert(csc_sqlite_txn_may_write(conn));
     row.cascade_id = *cascade_id;
     if (row.needs == NULL)
         row.needs = ""; /* see claim.c */
@@ -227,7 +225,6 @@ csc_sqlite_commit_insert_run(csc_sqlite_conn *conn,
 static cascade_err
 insert_run(write_state *state, const cascade_change *change)
 {
-    csc_assert(csc_sqlite_txn_is_open(state->conn, false));
     if (csc_uuid_is_nil(&change->run.engine_id))
         state->claimable = true;
     return csc_sqlite_commit_insert_run(state->conn, &change->cascade.id,
@@ -241,7 +238,6 @@ start(write_state *state, const cascade_change *change, bool *existed)
     bool inserted = false;
     cascade_err err = CASCADE_OK;
 
-    csc_assert(csc_sqlite_txn_is_open(state->conn, false));
     *existed = false;
     if (change->key != NULL)
         err = csc_sqlite_messages_is_next(state->conn, change, &next);
@@ -272,7 +268,7 @@ update_cascade(write_state *state, const cascade_row *row)
     int changes = 0;
     cascade_err err = CASCADE_OK;
 
-    csc_assert(csc_sqlite_txn_is_open(state->conn, true));
+    csc_assert(csc_sqlite_txn_may_write(state->conn));
     if (row->status == CASCADE_RUNNING) {
         csc_sqlite_call_begin(&call, state->conn, CSC_SQLITE_TOUCH_CASCADE);
         csc_sqlite_call_add_uuid(&call, &row->id);
@@ -303,7 +299,7 @@ update_run(write_state *state, const cascade_change *change,
     int changes = 0;
     cascade_err err;
 
-    csc_assert(csc_sqlite_txn_is_open(state->conn, true));
+    csc_assert(csc_sqlite_txn_may_write(state->conn));
     csc_sqlite_call_begin(&call, state->conn, id);
     csc_sqlite_call_add_uuid(&call, &change->cascade.id);
     csc_sqlite_call_add_uuid(&call, state->engine_id);
@@ -326,7 +322,6 @@ write_change(write_state *state, const cascade_change *change, bool *existed)
 {
     cascade_err err;
 
-    csc_assert(csc_sqlite_txn_is_open(state->conn, false));
     if (change->run_action == CASCADE_RUN_START)
         return start(state, change, existed);
     *existed = false;
@@ -378,7 +373,6 @@ send(write_state *state, const cascade_change *change)
     bool inserted = false;
     cascade_err err = CASCADE_OK;
 
-    csc_assert(csc_sqlite_txn_is_open(state->conn, false));
     for (size_t i = 0; i < change->send_count && err == CASCADE_OK; i++) {
         err = csc_sqlite_messages_insert(state->conn, &change->sends[i],
                                          &inserted);
@@ -414,7 +408,6 @@ submit_messages(write_state *state, const cascade_submission *submission)
 {
     cascade_err err = CASCADE_OK;
 
-    csc_assert(csc_sqlite_txn_is_open(state->conn, false));
     for (size_t i = 0; i < submission->message_count && err == CASCADE_OK;
          i++) {
         const cascade_message_row *row = &submission->messages[i];
@@ -437,7 +430,6 @@ check_alone(const write_state *state, const cascade_submission *submission)
 {
     size_t count = submission->start_count + submission->message_count;
 
-    csc_assert(csc_sqlite_txn_is_open(state->conn, false));
     if (state->conn->store->guest.span != CSC_SQLITE_SPAN_STATEMENT)
         return CASCADE_OK;
     for (size_t i = 0; i < submission->start_count; i++)
@@ -456,7 +448,6 @@ submit_all(write_state *state, const cascade_submission *submission)
 {
     cascade_err err = check_alone(state, submission);
 
-    csc_assert(csc_sqlite_txn_is_open(state->conn, false));
     if (err == CASCADE_OK)
         err = write_changes(state, submission->starts, submission->start_count,
                             submission->existed);
@@ -487,7 +478,6 @@ csc_sqlite_commit_get_lane(csc_sqlite_conn *conn, const cascade_uuid *engine_id,
     bool row = false;
     cascade_err err;
 
-    csc_assert(csc_sqlite_txn_is_open(conn, false));
     csc_sqlite_call_begin(&call, conn, CSC_SQLITE_GET_LANE);
     csc_sqlite_call_add_uuid(&call, engine_id);
     csc_sqlite_call_add_i64(&call, lane);
@@ -507,7 +497,6 @@ judge_lane(csc_sqlite_conn *conn, const cascade_batch *batch, bool *repeated)
     cascade_err err = csc_sqlite_commit_get_lane(conn, &batch->engine_id,
                                                  batch->lane, &shown);
 
-    csc_assert(csc_sqlite_txn_is_open(conn, false));
     if (err != CASCADE_OK)
         return err;
     *repeated = shown == batch->number;
@@ -528,7 +517,7 @@ extend_lease(csc_sqlite_conn *conn, const cascade_uuid *engine_id)
     int changes = 0;
     cascade_err err;
 
-    csc_assert(csc_sqlite_txn_is_open(conn, true));
+    csc_assert(csc_sqlite_txn_may_write(conn));
     csc_sqlite_call_begin(&call, conn, CSC_SQLITE_EXTEND_ENGINE);
     csc_sqlite_call_add_uuid(&call, engine_id);
     csc_sqlite_call_add_i64(&call,
@@ -545,7 +534,7 @@ advance_lane(csc_sqlite_conn *conn, const cascade_batch *batch, bool *repeated)
     int changes = 0;
     cascade_err err;
 
-    csc_assert(csc_sqlite_txn_is_open(conn, true));
+    csc_assert(csc_sqlite_txn_may_write(conn));
     *repeated = false;
     csc_sqlite_call_begin(&call, conn, CSC_SQLITE_ADVANCE_LANE);
     csc_sqlite_call_add_uuid(&call, &batch->engine_id);
@@ -566,7 +555,6 @@ recall(write_state *state, const cascade_batch *batch, bool *existed)
 {
     cascade_err err = CASCADE_OK;
 
-    csc_assert(csc_sqlite_txn_is_open(state->conn, false));
     for (size_t i = 0; i < batch->change_count && err == CASCADE_OK; i++) {
         existed[i] = false;
         if (batch->changes[i].run_action == CASCADE_RUN_START)
@@ -622,7 +610,6 @@ csc_sqlite_commit_within(csc_sqlite_conn *conn, const cascade_batch *batch,
     cascade_err err =
         write_changes(&state, batch->changes, batch->change_count, existed);
 
-    csc_assert(csc_sqlite_txn_is_open(conn, false));
     if (err == CASCADE_OK)
         err = advance_lane(conn, batch, &repeated);
     if (err == CASCADE_ERR_LOST || repeated)

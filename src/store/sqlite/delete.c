@@ -43,7 +43,7 @@ csc_sqlite_delete_rows(csc_sqlite_conn *conn, csc_sqlite_statement id,
 {
     csc_sqlite_call call;
 
-    csc_assert(csc_sqlite_txn_is_open(conn, true));
+    csc_assert(csc_sqlite_txn_may_write(conn));
     csc_sqlite_call_begin(&call, conn, id);
     csc_sqlite_call_add_uuid(&call, cascade_id);
     return csc_sqlite_call_run(&call, NULL);
@@ -55,7 +55,6 @@ delete_all(csc_sqlite_conn *conn, const cascade_uuid *cascade_id,
 {
     cascade_err err = CASCADE_OK;
 
-    csc_assert(csc_sqlite_txn_is_open(conn, false));
     for (size_t i = 0; i < count && err == CASCADE_OK; i++)
         err = csc_sqlite_delete_rows(conn, ids[i], cascade_id);
     return err;
@@ -64,7 +63,6 @@ delete_all(csc_sqlite_conn *conn, const cascade_uuid *cascade_id,
 static cascade_err
 delete_seal(csc_sqlite_conn *conn, const cascade_uuid *cascade_id)
 {
-    csc_assert(csc_sqlite_txn_is_open(conn, false));
     if (!conn->store->config->sealed)
         return CASCADE_OK;
     return csc_sqlite_delete_rows(conn, CSC_SQLITE_DELETE_SEAL, cascade_id);
@@ -80,7 +78,6 @@ csc_sqlite_delete_whole(csc_sqlite_conn *conn, const cascade_uuid *cascade_id)
         CSC_SQLITE_DELETE_CASCADE};
     cascade_err err = delete_seal(conn, cascade_id);
 
-    csc_assert(csc_sqlite_txn_is_open(conn, false));
     if (err != CASCADE_OK)
         return err;
     return delete_all(conn, cascade_id, ids, sizeof(ids) / sizeof(ids[0]));
@@ -111,7 +108,6 @@ static void
 begin_cut(csc_sqlite_call *call, csc_sqlite_conn *conn, const cascade_uuid *id,
           csc_sqlite_statement sql, size_t count)
 {
-    csc_assert(csc_sqlite_txn_is_open(conn, false));
     csc_sqlite_call_begin(call, conn, sql);
     csc_sqlite_call_add_uuid(call, id);
     csc_sqlite_call_add_i64(call, (int64_t)count);
@@ -128,7 +124,6 @@ measure(csc_sqlite_conn *conn, const cascade_uuid *id, const cut *of,
     bool row = true;
     cascade_err err = CASCADE_OK;
 
-    csc_assert(csc_sqlite_txn_is_open(conn, false));
     *count = 0;
     begin_cut(&call, conn, id, of->size, room->rows[at] + 1);
     while (err == CASCADE_OK && row && room->rows[at] > *count &&
@@ -159,7 +154,7 @@ keep_receipts(csc_sqlite_conn *conn, const cascade_uuid *id, size_t count)
     int kept = 0;
     cascade_err err;
 
-    csc_assert(csc_sqlite_txn_is_open(conn, true));
+    csc_assert(csc_sqlite_txn_may_write(conn));
     begin_cut(&call, conn, id, CSC_SQLITE_KEEP_RECEIPTS, count);
     err = csc_sqlite_call_run(&call, &kept);
     if (err != CASCADE_OK || kept == 0)
@@ -177,7 +172,7 @@ cut_rows(csc_sqlite_conn *conn, const cascade_uuid *id, const cut *of,
     size_t count = 0;
     cascade_err err = measure(conn, id, of, room, &count, left);
 
-    csc_assert(csc_sqlite_txn_is_open(conn, true));
+    csc_assert(csc_sqlite_txn_may_write(conn));
     if (err == CASCADE_OK && of->rows == CSC_SQLITE_CUT_EXECUTIONS && count > 0)
         err = keep_receipts(conn, id, count);
     if (err != CASCADE_OK || count == 0)
@@ -192,7 +187,6 @@ take_piece(csc_sqlite_conn *conn, const cascade_uuid *id, csc_sqlite_room *room,
 {
     cascade_err err = CASCADE_OK;
 
-    csc_assert(csc_sqlite_txn_is_open(conn, false));
     *left = false;
     for (size_t i = 0; i < CSC_SQLITE_CUTS && err == CASCADE_OK && !*left; i++)
         err = cut_rows(conn, id, &cuts[i], room, left);
@@ -212,7 +206,7 @@ csc_sqlite_delete_or_mark(csc_sqlite_conn *conn, const cascade_uuid *cascade_id,
     csc_sqlite_call call;
     cascade_err err = take_piece(conn, cascade_id, room, marked);
 
-    csc_assert(csc_sqlite_txn_is_open(conn, true));
+    csc_assert(csc_sqlite_txn_may_write(conn));
     if (err == CASCADE_OK)
         err = delete_seal(conn, cascade_id);
     if (err != CASCADE_OK || !*marked)
@@ -231,7 +225,6 @@ csc_sqlite_delete_is_marked(csc_sqlite_conn *conn,
     csc_sqlite_call call;
     cascade_err err;
 
-    csc_assert(csc_sqlite_txn_is_open(conn, false));
     *marked = false;
     csc_sqlite_call_begin(&call, conn, CSC_SQLITE_IS_MARKED);
     csc_sqlite_call_add_uuid(&call, cascade_id);
@@ -250,7 +243,6 @@ csc_sqlite_delete_pass_marked(csc_sqlite_conn *conn, cascade_uuid *ids,
     size_t kept = 0;
     cascade_err err;
 
-    csc_assert(csc_sqlite_txn_is_open(conn, false));
     csc_sqlite_call_begin(&call, conn, CSC_SQLITE_ANY_MARKED);
     err = csc_sqlite_call_next(&call, &marked);
     csc_sqlite_call_end(&call);
@@ -274,7 +266,6 @@ find_erasure(csc_sqlite_conn *conn, const cascade_uuid *engine_id,
     csc_sqlite_call call;
     cascade_err err;
 
-    csc_assert(csc_sqlite_txn_is_open(conn, false));
     *found = false;
     csc_sqlite_call_begin(&call, conn, CSC_SQLITE_NEXT_ERASURE);
     csc_sqlite_call_add_uuid(&call, engine_id);
@@ -292,7 +283,7 @@ claim_erasure(csc_sqlite_conn *conn, const cascade_uuid *engine_id,
 {
     csc_sqlite_call call;
 
-    csc_assert(csc_sqlite_txn_is_open(conn, true));
+    csc_assert(csc_sqlite_txn_may_write(conn));
     if (engine_id == NULL)
         return CASCADE_OK;
     csc_sqlite_call_begin(&call, conn, CSC_SQLITE_CLAIM_ERASURE);
@@ -307,7 +298,6 @@ erase_one(csc_sqlite_conn *conn, const cascade_uuid *engine_id,
 {
     cascade_err err = claim_erasure(conn, engine_id, id);
 
-    csc_assert(csc_sqlite_txn_is_open(conn, false));
     if (err == CASCADE_OK)
         err = take_piece(conn, id, room, left);
     if (err == CASCADE_OK && !*left)
@@ -324,7 +314,6 @@ erase_some(csc_sqlite_conn *conn, const cascade_uuid *engine_id, bool *more)
     bool left = false;
     cascade_err err = CASCADE_OK;
 
-    csc_assert(csc_sqlite_txn_is_open(conn, false));
     csc_sqlite_delete_begin(&room);
     for (size_t i = 0; i < CSC_SQLITE_CUTS; i++)
         room.rows[i] = conn->store->piece_rows;
@@ -358,7 +347,7 @@ commit_piece(csc_sqlite_conn *conn, int64_t begun_ns, bool full)
     csc_sqlite_call call;
     cascade_err err = CASCADE_OK;
 
-    csc_assert(csc_sqlite_txn_is_open(conn, true));
+    csc_assert(csc_sqlite_txn_may_write(conn));
     csc_sqlite_call_begin(&call, conn, CSC_SQLITE_COMMIT);
     err = csc_sqlite_call_run(&call, NULL);
     if (err == CASCADE_OK)
@@ -374,7 +363,6 @@ erase_piece(csc_sqlite_conn *conn, const cascade_uuid *engine_id, bool *more)
     int64_t begun_ns = csc_sqlite_conn_now_ns();
     cascade_err err = erase_some(conn, engine_id, more);
 
-    csc_assert(csc_sqlite_txn_is_open(conn, false));
     if (err != CASCADE_OK || conn->store->guest.session != NULL)
         return csc_sqlite_txn_end(conn, err);
     return commit_piece(conn, begun_ns, *more);

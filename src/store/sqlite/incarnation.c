@@ -42,7 +42,7 @@ insert_lanes(csc_sqlite_conn *conn, const cascade_incarnation *incarnation)
 {
     cascade_err err = CASCADE_OK;
 
-    csc_assert(csc_sqlite_txn_is_open(conn, true));
+    csc_assert(csc_sqlite_txn_may_write(conn));
     for (uint32_t i = 0; i < incarnation->lane_count && err == CASCADE_OK;
          i++) {
         csc_sqlite_call call;
@@ -123,7 +123,6 @@ find_absent_owner(csc_sqlite_conn *conn, cascade_uuid *owner, bool *found)
     bool alive = true;
     cascade_err err = CASCADE_OK;
 
-    csc_assert(csc_sqlite_txn_is_open(conn, false));
     memset(owner, 0, sizeof(*owner));
     *found = true;
     while (err == CASCADE_OK && *found && alive) {
@@ -185,7 +184,7 @@ delete_rows(csc_sqlite_conn *conn, csc_sqlite_statement id,
 {
     csc_sqlite_call call;
 
-    csc_assert(csc_sqlite_txn_is_open(conn, true));
+    csc_assert(csc_sqlite_txn_may_write(conn));
     csc_sqlite_call_begin(&call, conn, id);
     csc_sqlite_call_add_uuid(&call, engine_id);
     return csc_sqlite_call_run(&call, NULL);
@@ -196,7 +195,6 @@ delete_engine(csc_sqlite_conn *conn, const cascade_uuid *engine_id)
 {
     cascade_err err = delete_rows(conn, CSC_SQLITE_DELETE_LANES, engine_id);
 
-    csc_assert(csc_sqlite_txn_is_open(conn, false));
     if (err == CASCADE_OK)
         err = delete_rows(conn, CSC_SQLITE_DELETE_ENGINE, engine_id);
     return err;
@@ -231,7 +229,6 @@ find_expired(csc_sqlite_conn *conn, cascade_uuid *engine_id, bool *found)
     csc_sqlite_call call;
     cascade_err err;
 
-    csc_assert(csc_sqlite_txn_is_open(conn, false));
     csc_sqlite_call_begin(&call, conn, CSC_SQLITE_LIST_EXPIRED);
     csc_sqlite_call_add_text(&call, conn->store->boot);
     csc_sqlite_call_add_i64(&call, get_monotonic_ms(conn->store));
@@ -250,7 +247,6 @@ delete_dead(csc_sqlite_conn *conn, const cascade_uuid *dead, size_t dead_count)
     bool found = false;
     cascade_err err = find_expired(conn, &engine_id, &found);
 
-    csc_assert(csc_sqlite_txn_is_open(conn, false));
     while (err == CASCADE_OK && found) {
         err = delete_engine(conn, &engine_id);
         if (err == CASCADE_OK)
@@ -268,7 +264,7 @@ free_runs(csc_sqlite_conn *conn, size_t limit, size_t *freed)
     bool found = true;
     cascade_err err = CASCADE_OK;
 
-    csc_assert(csc_sqlite_txn_is_open(conn, true));
+    csc_assert(csc_sqlite_txn_may_write(conn));
     *freed = 0;
     while (err == CASCADE_OK && found && *freed < limit) {
         csc_sqlite_call call;

@@ -403,9 +403,8 @@ cascade_err csc_sqlite_txn_end_told(csc_sqlite_conn *conn, cascade_err err);
 /* The same behind a COMMIT of the caller's, if `err` is CASCADE_OK. */
 cascade_err csc_sqlite_txn_leave(csc_sqlite_conn *conn, cascade_err err);
 #ifdef CASCADE_ASSERTS
-/* Whether a transaction is under way on it, and one that may write where
- * `writes`: for assertions. */
-bool csc_sqlite_txn_is_open(const csc_sqlite_conn *conn, bool writes);
+/* Whether what was begun on it last may write: for assertions. */
+bool csc_sqlite_txn_may_write(const csc_sqlite_conn *conn);
 #endif
 /* When it is `deadline_ms` from now. */
 int64_t csc_sqlite_txn_get_deadline(const csc_sqlite *store);

@@ -42,7 +42,6 @@ locate(csc_sqlite_conn *conn, const char *path, cascade_found *found)
     bool row = false;
     cascade_err err;
 
-    csc_assert(csc_sqlite_txn_is_open(conn, false));
     *found = (cascade_found){.id = {{0}}};
     csc_sqlite_call_begin(&call, conn, CSC_SQLITE_LOCATE_PATH);
     csc_sqlite_call_add_text(&call, path);
@@ -76,7 +75,7 @@ csc_sqlite_links_lead(csc_sqlite_conn *conn, const cascade_uuid *root,
 {
     csc_sqlite_call call;
 
-    csc_assert(csc_sqlite_txn_is_open(conn, true));
+    csc_assert(csc_sqlite_txn_may_write(conn));
     csc_sqlite_call_begin(&call, conn, CSC_SQLITE_LINK_CHAIN);
     csc_sqlite_call_add_uuid(&call, root);
     csc_sqlite_call_add_uuid(&call, next);
@@ -90,7 +89,7 @@ link_path(csc_sqlite_conn *conn, const cascade_link *link, const char *path,
 {
     csc_sqlite_call call;
 
-    csc_assert(csc_sqlite_txn_is_open(conn, true));
+    csc_assert(csc_sqlite_txn_may_write(conn));
     csc_sqlite_call_begin(&call, conn, CSC_SQLITE_LINK_PATH);
     csc_sqlite_call_add_text(&call, path);
     csc_sqlite_call_add_uuid(&call, &link->root);
@@ -104,7 +103,7 @@ trim(csc_sqlite_conn *conn, const cascade_link *link)
 {
     csc_sqlite_call call;
 
-    csc_assert(csc_sqlite_txn_is_open(conn, true));
+    csc_assert(csc_sqlite_txn_may_write(conn));
     csc_sqlite_call_begin(&call, conn, CSC_SQLITE_TRIM_LINKS);
     csc_sqlite_call_add_uuid(&call, &link->root);
     csc_sqlite_call_add_i64(&call, CASCADE_LINKS_MAX);
@@ -118,7 +117,6 @@ write_links(csc_sqlite_conn *conn, const cascade_link *link)
     cascade_err err = csc_sqlite_links_lead(conn, &link->root, &link->next,
                                             link->next_number);
 
-    csc_assert(csc_sqlite_txn_is_open(conn, false));
     if (err == CASCADE_OK && !csc_uuid_equal(&link->id, &link->root))
         err = link_path(conn, link, cascade_uuid_format(&link->id, id),
                         CSC_STORE_LINK_ID);
@@ -191,7 +189,7 @@ sweep_root(csc_sqlite_conn *conn, const cascade_uuid *root, int *rows)
     int taken = 0;
     cascade_err err;
 
-    csc_assert(csc_sqlite_txn_is_open(conn, true));
+    csc_assert(csc_sqlite_txn_may_write(conn));
     csc_sqlite_call_begin(&call, conn, CSC_SQLITE_SWEEP_PATHS);
     csc_sqlite_call_add_uuid(&call, root);
     csc_sqlite_call_add_i64(&call, *rows);

@@ -39,7 +39,7 @@ csc_sqlite_messages_insert(csc_sqlite_conn *conn,
     int changes = 0;
     cascade_err err;
 
-    csc_assert(csc_sqlite_txn_is_open(conn, true));
+    csc_assert(csc_sqlite_txn_may_write(conn));
     csc_sqlite_call_begin(&call, conn, CSC_SQLITE_INSERT_MESSAGE);
     csc_sqlite_call_add_row(&call, &csc_table_messages, row);
     err = csc_sqlite_call_run(&call, &changes);
@@ -57,7 +57,6 @@ look_up_receiver(csc_sqlite_conn *conn, const cascade_uuid *cascade_id,
     bool row = false;
     cascade_err err;
 
-    csc_assert(csc_sqlite_txn_is_open(conn, false));
     csc_sqlite_call_begin(&call, conn, CSC_SQLITE_GET_STATUS);
     csc_sqlite_call_add_uuid(&call, cascade_id);
     err = csc_sqlite_call_next(&call, &row);
@@ -78,7 +77,6 @@ is_taken(csc_sqlite_conn *conn, const cascade_message_row *row, bool *taken)
     csc_sqlite_call call;
     cascade_err err;
 
-    csc_assert(csc_sqlite_txn_is_open(conn, false));
     csc_sqlite_call_begin(&call, conn, CSC_SQLITE_FIND_PATH);
     csc_sqlite_call_add_text(&call, row->path);
     csc_sqlite_call_add_uuid(&call, &row->cascade_id);
@@ -95,7 +93,6 @@ csc_sqlite_messages_submit(csc_sqlite_conn *conn,
     bool taken = false;
     cascade_err err = look_up_receiver(conn, &row->cascade_id, sent);
 
-    csc_assert(csc_sqlite_txn_is_open(conn, false));
     if (err == CASCADE_OK && *sent == CASCADE_SENT_ABSENT) {
         err = is_taken(conn, row, &taken);
     } else if (err == CASCADE_OK) {
@@ -115,7 +112,7 @@ csc_sqlite_messages_delete(csc_sqlite_conn *conn,
 {
     csc_sqlite_call call;
 
-    csc_assert(csc_sqlite_txn_is_open(conn, true));
+    csc_assert(csc_sqlite_txn_may_write(conn));
     csc_sqlite_call_begin(&call, conn, CSC_SQLITE_DELETE_MESSAGE);
     csc_sqlite_call_add_i64(&call, id);
     csc_sqlite_call_add_uuid(&call, cascade_id);
@@ -169,7 +166,6 @@ give_first(receive_state *state, const cascade_uuid *cascade_id)
     bool readable = true;
     cascade_err err;
 
-    csc_assert(csc_sqlite_txn_is_open(state->conn, false));
     csc_sqlite_call_begin(&call, state->conn, CSC_SQLITE_RECEIVE_MESSAGES);
     csc_sqlite_call_add_uuid(&call, cascade_id);
     csc_sqlite_call_add_i64(&call,
@@ -216,7 +212,6 @@ find_next(const receive_state *state, cascade_uuid *id, bool *found,
     csc_sqlite_call call;
     cascade_err err;
 
-    csc_assert(csc_sqlite_txn_is_open(state->conn, false));
     if (!csc_uuid_is_nil(id))
         (void)cascade_uuid_format(id, behind);
     csc_sqlite_call_begin(&call, state->conn, CSC_SQLITE_NEXT_NAMED);
@@ -269,7 +264,6 @@ get_key(csc_sqlite_conn *conn, const char *user_id, const char *key,
     bool row = false;
     cascade_err err;
 
-    csc_assert(csc_sqlite_txn_is_open(conn, false));
     *number = 0;
     csc_sqlite_call_begin(&call, conn, CSC_SQLITE_GET_KEY);
     csc_sqlite_call_add_text(&call, user_id);
@@ -294,7 +288,6 @@ csc_sqlite_messages_is_next(csc_sqlite_conn *conn, const cascade_change *start,
     cascade_err err =
         get_key(conn, start->cascade.user_id, start->key, &number);
 
-    csc_assert(csc_sqlite_txn_is_open(conn, false));
     *next = start->run_number == number + 1 ||
             (start->run_number == 2 && number == 0);
     return err;
@@ -305,7 +298,7 @@ csc_sqlite_messages_set_key(csc_sqlite_conn *conn, const cascade_change *start)
 {
     csc_sqlite_call call;
 
-    csc_assert(csc_sqlite_txn_is_open(conn, true));
+    csc_assert(csc_sqlite_txn_may_write(conn));
     csc_sqlite_call_begin(&call, conn, CSC_SQLITE_SET_KEY);
     csc_sqlite_call_add_text(&call, start->cascade.user_id);
     csc_sqlite_call_add_text(&call, start->key);

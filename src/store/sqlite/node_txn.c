@@ -116,7 +116,7 @@ csc_sqlite_native_commit(csc_sqlite_conn *conn)
     csc_sqlite_call call;
     cascade_err err;
 
-    csc_assert(csc_sqlite_txn_is_open(conn, true));
+    csc_assert(csc_sqlite_txn_may_write(conn));
     csc_sqlite_call_begin(&call, conn, CSC_SQLITE_COMMIT);
     err = csc_sqlite_call_run(&call, NULL);
     if (err == CASCADE_OK || call.code == SQLITE_OK) /* not run at all */
@@ -189,7 +189,7 @@ settle(csc_sqlite_conn *conn, const cascade_uuid *engine_id, uint32_t lane,
     int changes = 0;
     cascade_err err;
 
-    csc_assert(csc_sqlite_txn_is_open(conn, true));
+    csc_assert(csc_sqlite_txn_may_write(conn));
     csc_sqlite_call_begin(&call, conn, CSC_SQLITE_SETTLE_LANE);
     csc_sqlite_call_add_uuid(&call, engine_id);
     csc_sqlite_call_add_i64(&call, lane);

@@ -166,7 +166,6 @@ walk(load_state *state, const part *from)
     cascade_err err;
 
     csc_assert(state->at < state->count);
-    csc_assert(csc_sqlite_txn_is_open(state->conn, false));
     csc_sqlite_call_begin(&call, state->conn, from->sql);
     csc_sqlite_call_add_uuid(&call, &state->ids[state->at]);
     csc_sqlite_call_add_uuid(&call, &state->ids[state->count - 1]);
@@ -204,7 +203,6 @@ give_each(load_state *state, const part *from, int64_t max)
 {
     cascade_err err = CASCADE_OK;
 
-    csc_assert(csc_sqlite_txn_is_open(state->conn, false));
     for (state->at = 0; state->at < state->count && err == CASCADE_OK;
          state->at++) {
         csc_sqlite_call call;
@@ -465,7 +463,6 @@ list_rows(csc_sqlite_conn *conn, sqlite3_stmt *statement, listing *l)
     bool row = false;
     cascade_err err;
 
-    csc_assert(csc_sqlite_txn_is_open(conn, false));
     csc_sqlite_call_begin_with(&call, conn, "list cascades", statement);
     bind_query(&call, l);
     err = csc_sqlite_call_next(&call, &row);
@@ -489,7 +486,6 @@ list_pass(csc_sqlite_conn *conn, listing *l, bool *more)
     cascade_err err = CASCADE_OK;
     char *sql;
 
-    csc_assert(csc_sqlite_txn_is_open(conn, false));
     l->left = l->query->limit - l->given;
     if (l->left < LIST_PASS_MIN)
         l->left = LIST_PASS_MIN;

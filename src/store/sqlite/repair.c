@@ -36,7 +36,7 @@ set_paused(csc_sqlite_conn *conn, const char *queue, bool paused,
 {
     csc_sqlite_call call;
 
-    csc_assert(csc_sqlite_txn_is_open(conn, true));
+    csc_assert(csc_sqlite_txn_may_write(conn));
     csc_sqlite_call_begin(
         &call, conn, paused ? CSC_SQLITE_PAUSE_QUEUE : CSC_SQLITE_RESUME_QUEUE);
     csc_sqlite_call_add_text(&call, queue);
@@ -133,7 +133,7 @@ set_cascade(csc_sqlite_conn *conn, const cascade_repair *repair, bool *done)
     int changes = 0;
     cascade_err err;
 
-    csc_assert(csc_sqlite_txn_is_open(conn, true));
+    csc_assert(csc_sqlite_txn_may_write(conn));
     csc_sqlite_call_begin(&call, conn, CSC_SQLITE_REPAIR_CASCADE);
     csc_sqlite_call_add_uuid(&call, &repair->was.id);
     csc_sqlite_call_add_status(&call, repair->was.status);
@@ -152,7 +152,6 @@ insert_run(csc_sqlite_conn *conn, const cascade_repair *repair)
                            .priority = repair->run.priority,
                            .wake_at_ms = repair->run.wake_at_ms};
 
-    csc_assert(csc_sqlite_txn_is_open(conn, false));
     return csc_sqlite_commit_insert_run(conn, &repair->was.id, &run);
 }
 
@@ -162,7 +161,7 @@ raise_key(csc_sqlite_conn *conn, const cascade_repair *repair)
 {
     csc_sqlite_call call;
 
-    csc_assert(csc_sqlite_txn_is_open(conn, true));
+    csc_assert(csc_sqlite_txn_may_write(conn));
     if (repair->key == NULL || repair->run_number < 2)
         return CASCADE_OK;
     csc_sqlite_call_begin(&call, conn, CSC_SQLITE_RAISE_KEY);
@@ -178,7 +177,6 @@ repair_one(csc_sqlite_conn *conn, const cascade_repair *repair, bool *done)
     bool as_read = true;
     cascade_err err = CASCADE_OK;
 
-    csc_assert(csc_sqlite_txn_is_open(conn, false));
     *done = false;
     if (repair->seal != NULL)
         err = csc_sqlite_seals_look(conn, &repair->was.id, repair->was_seal,
@@ -222,7 +220,6 @@ is_spent(csc_sqlite_conn *conn, const cascade_uuid *id,
     bool row = false;
     cascade_err err;
 
-    csc_assert(csc_sqlite_txn_is_open(conn, false));
     *spent = false;
     csc_sqlite_call_begin(&call, conn, CSC_SQLITE_GET_SPENT);
     csc_sqlite_call_add_uuid(&call, id);

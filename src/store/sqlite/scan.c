@@ -93,7 +93,6 @@ scan_all(scan_state *state)
 {
     csc_sqlite_call call;
 
-    csc_assert(csc_sqlite_txn_is_open(state->conn, false));
     csc_sqlite_call_begin(&call, state->conn, CSC_SQLITE_SCAN_ALL);
     if (state->scan->after != NULL)
         csc_sqlite_call_add_uuid(&call, state->scan->after);
@@ -108,7 +107,6 @@ scan_children(scan_state *state)
 {
     csc_sqlite_call call;
 
-    csc_assert(csc_sqlite_txn_is_open(state->conn, false));
     csc_sqlite_call_begin(&call, state->conn, CSC_SQLITE_SCAN_CHILDREN);
     csc_sqlite_call_add_uuid(&call, state->scan->cascade_id);
     csc_sqlite_call_add_i64(&call, state->scan->from);
@@ -120,7 +118,6 @@ scan_executions(scan_state *state)
 {
     csc_sqlite_call call;
 
-    csc_assert(csc_sqlite_txn_is_open(state->conn, false));
     csc_sqlite_call_begin(&call, state->conn, CSC_SQLITE_SCAN_EXECUTIONS);
     csc_sqlite_call_add_uuid(&call, state->scan->cascade_id);
     csc_sqlite_call_add_i64(&call, state->scan->from);
@@ -134,7 +131,6 @@ scan_events(scan_state *state)
     csc_sqlite_call call;
     cascade_err err;
 
-    csc_assert(csc_sqlite_txn_is_open(state->conn, false));
     csc_sqlite_call_begin(&call, state->conn, CSC_SQLITE_SCAN_EVENTS);
     csc_sqlite_call_add_uuid(&call, state->scan->cascade_id);
     csc_sqlite_call_add_i64(&call, state->scan->from);
@@ -155,7 +151,6 @@ scan_one(scan_state *state)
     cascade_err err = csc_sqlite_delete_is_marked(
         state->conn, state->scan->cascade_id, &marked);
 
-    csc_assert(csc_sqlite_txn_is_open(state->conn, false));
     if (err != CASCADE_OK || marked)
         return err;
     if (state->scan->events)

@@ -38,7 +38,7 @@ csc_sqlite_seals_write(csc_sqlite_conn *conn, const cascade_uuid *cascade_id,
     int changes = 0;
     cascade_err err = CASCADE_OK;
 
-    csc_assert(csc_sqlite_txn_is_open(conn, true));
+    csc_assert(csc_sqlite_txn_may_write(conn));
     if (row->number > 1)
         err = write_by(conn, CSC_SQLITE_UPDATE_SEAL, cascade_id, row, &changes);
     if (err != CASCADE_OK || changes > 0)
@@ -55,7 +55,6 @@ csc_sqlite_seals_look(csc_sqlite_conn *conn, const cascade_uuid *cascade_id,
     bool row = false;
     cascade_err err;
 
-    csc_assert(csc_sqlite_txn_is_open(conn, false));
     csc_sqlite_call_begin(&call, conn, CSC_SQLITE_GET_SEAL);
     csc_sqlite_call_add_uuid(&call, cascade_id);
     err = csc_sqlite_call_next(&call, &row);
@@ -78,7 +77,6 @@ is_there(csc_sqlite_conn *conn, const cascade_uuid *id, bool *there)
     csc_sqlite_call call;
     cascade_err err;
 
-    csc_assert(csc_sqlite_txn_is_open(conn, false));
     *there = true;
     if (csc_uuid_is_nil(id))
         return CASCADE_OK;
@@ -95,7 +93,6 @@ change(csc_sqlite_conn *conn, const cascade_reseal *reseal, bool *done)
     bool as_read = false;
     cascade_err err = is_there(conn, &reseal->cascade_id, done);
 
-    csc_assert(csc_sqlite_txn_is_open(conn, false));
     if (err == CASCADE_OK && *done)
         err = csc_sqlite_seals_look(conn, &reseal->cascade_id, reseal->was,
                                     &as_read);
@@ -134,7 +131,6 @@ list(csc_sqlite_conn *conn, const cascade_uuid *after, size_t limit,
     bool row = false;
     cascade_err err;
 
-    csc_assert(csc_sqlite_txn_is_open(conn, false));
     if (after != NULL)
         (void)cascade_uuid_format(after, text);
     csc_sqlite_call_begin(&call, conn, CSC_SQLITE_LIST_SEALS);

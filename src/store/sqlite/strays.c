@@ -44,7 +44,6 @@ look(csc_sqlite_conn *conn, csc_store_straying *s)
     bool row = true;
     cascade_err err = CASCADE_OK;
 
-    csc_assert(csc_sqlite_txn_is_open(conn, false));
     csc_sqlite_call_begin(&call, conn, statements[s->kind]);
     if (csc_uuid_is_nil(s->cursor))
         csc_sqlite_call_add_text(&call, ""); /* nor is there an id below */

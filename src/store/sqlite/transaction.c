@@ -302,16 +302,12 @@ csc_sqlite_txn_begin_native(csc_sqlite *store, csc_sqlite_conn **conn)
 }
 
 #ifdef CASCADE_ASSERTS
-/* On a lent connection a move may be part of a statement, which SQLite does not
- * call a transaction: there the session tells. */
+/* Not whether it still goes on: SQLite ends it where a statement fails. */
 bool
-csc_sqlite_txn_is_open(const csc_sqlite_conn *conn, bool writes)
+csc_sqlite_txn_may_write(const csc_sqlite_conn *conn)
 {
-    if (conn->db == NULL || (writes && !conn->writes))
-        return false;
-    return conn->store->guest.session != NULL
-               ? conn->store->guest.open
-               : sqlite3_get_autocommit(conn->db) == 0;
+    return conn->writes &&
+           (conn->store->guest.session == NULL || conn->store->guest.open);
 }
 #endif
 
