@@ -659,7 +659,8 @@ csc_lane_round(csc_lane *lane)
     csc_assert(csc_lock_is_none_held());
     csc_lock_take(&engine->mutex);
     entered = csc_lane_pending_locked(lane, &at_ns);
-    lane->in_round = lane->in_round || entered;
+    if (entered)
+        lane->in_round = true;
     csc_lock_give(&engine->mutex);
     if (entered)
         go_round(lane, false);

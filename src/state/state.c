@@ -360,7 +360,6 @@ read_meta(csc_state *state, csc_json_span meta)
 {
     csc_json_iter iter;
 
-    csc_assert(state->meta != NULL);
     state->priority = 0;
     state->depth = 0;
     state->run_number = 0;
