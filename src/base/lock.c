@@ -13,6 +13,7 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <string.h>
 #include <time.h>
 
 #include "base/error.h"
@@ -117,9 +118,11 @@ bool
 csc_lock_is_held(const pthread_mutex_t *mutex)
 {
     const struct timespec passed = {0};
-    pthread_mutex_t *one = (pthread_mutex_t *)(uintptr_t)mutex;
-    int answer = pthread_mutex_timedlock(one, &passed);
+    pthread_mutex_t *one = NULL; /* asked by trying: it is not changed */
+    int answer = 0;
 
+    memcpy(&one, &mutex, sizeof(one));
+    answer = pthread_mutex_timedlock(one, &passed);
     if (answer == 0)
         (void)pthread_mutex_unlock(one);
     return answer == EDEADLK;

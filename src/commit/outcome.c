@@ -69,7 +69,7 @@ csc_outcome_put_back_locked(csc_lane *lane, csc_item *item)
     csc_run *run = item->run;
     csc_post *last = item->posts;
 
-    csc_assert(csc_lock_is_held(&lane->engine->mutex) && item->posts != NULL);
+    csc_assert(csc_lock_is_held(&lane->engine->mutex) && last != NULL);
     csc_assert(!lane->native && !csc_run_is_gone(run));
     csc_assert(run->lane == lane->index);
     while (last->next != NULL)

@@ -217,11 +217,14 @@ csc_ready_queue_priority(const csc_exec *exec)
 static void
 enter(cascade_engine *engine, int32_t priority, csc_exec *exec, csc_place place)
 {
-    csc_round *round = &engine->ready.rounds[priority];
-    csc_ready *list = &exec->run->ready[priority];
-    bool waits = list->first != NULL;
+    csc_round *round = NULL;
+    csc_ready *list = NULL;
+    bool waits = false;
 
     csc_assert(priority >= 0 && priority < CSC_PRIORITIES);
+    round = &engine->ready.rounds[priority];
+    list = &exec->run->ready[priority];
+    waits = list->first != NULL;
     put(list, exec, place != CSC_PLACE_LAST);
     if (place == CSC_PLACE_NEXT && waits)
         leave(round, list);

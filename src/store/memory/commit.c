@@ -461,7 +461,7 @@ stage_run(write_state *writing, change_plan *plan)
     const cascade_change *change = plan->change;
     const csc_memory_run *run = plan->cascade->run;
 
-    csc_assert(plan->cascade != NULL && writing->engine_id != NULL);
+    csc_assert(writing->engine_id != NULL);
     if (change->run_action != CASCADE_RUN_RESET &&
         change->run_action != CASCADE_RUN_FREE &&
         change->run_action != CASCADE_RUN_REVIVE)

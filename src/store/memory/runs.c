@@ -296,9 +296,10 @@ knows(const cascade_claim *claim, const char *needs)
 static csc_memory_run *
 due_run(const csc_memory_shelf *shelf, int priority, int64_t now_ms)
 {
-    csc_memory_order_node *node = csc_memory_order_first(shelf->runs[priority]);
+    csc_memory_order_node *node = NULL;
 
     csc_assert(priority >= 0 && priority < CSC_MEMORY_PRIORITIES);
+    node = csc_memory_order_first(shelf->runs[priority]);
     return node != NULL && node->at <= now_ms ? node->item : NULL;
 }
 
