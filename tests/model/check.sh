@@ -6,9 +6,9 @@
 # The models of ownership and of limits, checked exhaustively, and each of their
 # wrong variants, which must be found wrong by the assertion that is meant:
 #
-#   states    every state that so many faults can lead to keeps the assertions,
-#             and where nothing can happen any more all has ended
-#   cycles    no run with so many faults goes on for ever
+#   states    every state within the bounds keeps the assertions, and where
+#             nothing can happen any more all has ended
+#   cycles    no run within the bounds goes on for ever
 #
 # And every function that the first one names is in src/. A search that is cut
 # off (depth, memory) fails. Tables and programs are made in a temporary folder.
@@ -29,8 +29,9 @@ fail() {
     exit 1
 }
 
-# search FAULTS states|cycles [VARIANT]: of $model; leaves what pan says in
-# `answer`. Only the long search is worth an optimised program.
+# search BOUNDS states|cycles [VARIANT]: of $model, with bounds as "FAULTS=1
+# CHANGES=0"; leaves what pan says in `answer`. Only the long search is worth an
+# optimised program.
 search() {
     rm -f answer pan pan.* ./*.trail
     flags="-O0 -DSAFETY"
@@ -40,9 +41,14 @@ search() {
         options="-m10000 -l"
     fi
     [ "$#" -gt 2 ] || flags="$flags -O2"
-    spin -a -DFAULTS="$1" ${3:+-D"$3"} "$model" >spin.log 2>&1 ||
+    bounds=
+    for bound in $1; do
+        bounds="$bounds -D$bound"
+    done
+    # Unquoted: lists of options.
+    spin -a $bounds ${3:+-D"$3"} "$model" >spin.log 2>&1 ||
         fail "spin does not accept the model: $(cat spin.log)"
-    # Unquoted: lists of options. The code is not ours: no warnings.
+    # The code is not ours: no warnings.
     gcc -w $flags -DNOCLAIM -DMEMLIM=3000 -o pan pan.c ||
         fail "what spin made does not compile"
     ./pan $options -w22 >answer 2>&1 || fail "pan ended with $?"
@@ -61,10 +67,10 @@ holds() {
     search "$1" "$2"
     grep -q 'errors: 0$' answer || fail "the model does not hold ($2)"
     ! grep -q 'Search not completed' answer || fail "not complete ($2)"
-    echo "holds: $2, $1 faults: $(figures)"
+    echo "holds: $2, $1: $(figures)"
 }
 
-# breaks VARIANT FAULTS states|cycles WORDS: what pan must say of it.
+# breaks VARIANT BOUNDS states|cycles WORDS: what pan must say of it.
 breaks() {
     search "$2" "$3" "$1"
     grep '^pan:1:' answer | grep -Fq -- "$4" ||
@@ -82,27 +88,36 @@ done <named
 
 ended='assertion violated ( !(running[0])&& !(running[1]))'
 remembers='assertion violated ( !(alive[E[e].id])||'
-holds 2 states
-holds 1 cycles
-breaks NO_FENCE 1 states "(owner[1]==T[t].id)"
-breaks SHARED_LOCK 1 states "(owner[1]==T[t].id)"
-breaks EXPIRY_FREES 1 states "$remembers"
-breaks GUESSES 1 states "assertion violated  !(running[1])"
-breaks SENDS_OTHER 1 states "$remembers"
-breaks SENDER_WRITES_RUN 0 states "$ended"
-breaks KEEPS_CLAIM 1 states "$ended"
-breaks NO_UNBLOCK 2 states "$ended"
-breaks RESTLESS 0 cycles "non-progress cycle"
+holds FAULTS=2 states
+holds FAULTS=1 cycles
+breaks NO_FENCE FAULTS=1 states "(owner[1]==T[t].id)"
+breaks SHARED_LOCK FAULTS=1 states "(owner[1]==T[t].id)"
+breaks EXPIRY_FREES FAULTS=1 states "$remembers"
+breaks GUESSES FAULTS=1 states "assertion violated  !(running[1])"
+breaks SENDS_OTHER FAULTS=1 states "$remembers"
+breaks SENDER_WRITES_RUN FAULTS=0 states "$ended"
+breaks KEEPS_CLAIM FAULTS=1 states "$ended"
+breaks NO_UNBLOCK FAULTS=2 states "$ended"
+breaks RESTLESS FAULTS=0 cycles "non-progress cycle"
 
 model=$root/tests/model/limits.pml
 ended='assertion violated (((phase[0]==1)&&(phase[1]==1))&&(phase[2]==1))'
-holds 1 states
-holds 0 cycles
-for variant in COUNTS_WITH_LOCK HEARS_LAST ENDS_QUIETLY STARTS_QUIETLY NO_TIMER \
-    NO_VERSION; do
-    breaks $variant 0 states "$ended"
+alone='FAULTS=0 CHANGES=0 MESSAGES=0'
+changed='FAULTS=0 CHANGES=2 MESSAGES=0'
+holds "$changed" states
+holds 'FAULTS=1 CHANGES=0 MESSAGES=1' states
+holds 'FAULTS=0 CHANGES=0 MESSAGES=1' cycles
+for variant in COUNTS_WITH_LOCK HEARS_LAST NO_TIMER; do
+    breaks $variant "$alone" states '(slot[0]+slot[1])'
+done
+for variant in STARTS_QUIETLY ENDS_QUIETLY PARKS_QUIETLY; do
+    breaks $variant "$alone" states "$ended"
 done
 for variant in REMOVES_QUIETLY KEEPS_SLOT; do
-    breaks $variant 1 states "$ended"
+    breaks $variant 'FAULTS=1 CHANGES=0 MESSAGES=0' states "$ended"
 done
-breaks NO_SHARE 0 states "((slot[0]+slot[1])+slot[2])<=maximum"
+breaks FREES_QUIETLY 'FAULTS=0 CHANGES=0 MESSAGES=1' states \
+    '(slot[0]+slot[1])'
+breaks SLEEPS_THOUGH_DUE "$changed" states '(slot[0]+slot[1])'
+breaks NO_VERSION "$changed" states "$ended"
+breaks NO_SHARE "$changed" states '((slot[0]+slot[1])+slot[2])<=maximum'

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
  * A limit of how many runs of one key are in functions at once, as a model that
- * spin checks exhaustively: engines claim, end, park and die, runs are started,
- * and the limit is raised and lowered, all in any order. The server is one of
- * READ COMMITTED: a statement sees what was committed as it began, and who
- * waits for a row's lock goes on behind the commit of whoever had it. Nothing in
- * src/ does this yet: it is the design, tried before it is built.
+ * spin checks exhaustively: engines claim, their lanes end and park runs beside
+ * that, processes die, runs are started, and the limit is raised, lowered and
+ * set to nothing, in any order. The server is one of READ COMMITTED: a statement
+ * sees what was committed as it began, and who waits for a row's lock goes on
+ * behind the commit of whoever had it. Nothing in src/ does this yet: it is the
+ * design, tried before it is built.
  *
- *   key row    the lock of all claims of the key; whether it sleeps, until when
- *              at the latest, and the version of the limits it fell asleep by
+ *   key row    the lock of all claims of the key; whether it sleeps, for which
+ *              runs' time, and the version of the limits it fell asleep by
  *   wakes      rows that are only inserted: by each commit that starts a run of
- *              the key, or gives a slot back. A claim deletes those that it sees
+ *              the key, frees it, or gives a slot back. A claim deletes those
+ *              that it sees
  *   slot       a column of a run, set by claims alone. What is in use is the
  *              number of slots: nothing is counted up or down
  *   limit      maximum and version in the row of the queue
@@ -20,33 +22,42 @@
  *   lock       locks the key's row; waits for other claims of the key
  *   hear       deletes the wakes that it sees
  *   count      counts the slots: by a statement behind the lock
- *   admit      gives free slots to runs that are due
- *   commit     the key sleeps when it is full or none is due
+ *   admit      gives free slots to runs that are due, as many as workers wait
+ *   commit     the key sleeps, unless free slots and due runs are left
+ * One for a message takes a run without a slot, and lets it go again.
  *
  * WHAT HOLDS in every state (asserted where it is said in brackets)
  *   - no claim makes more slots than the maximum that is in force [commit]
+ *   - no key sleeps while a run of it is due and a slot is free [commit]
  *   - when nothing can happen any more all runs have ended: none waits for ever
- *     with a free slot [judge]
+ *     with a free slot [judge]. No run of the model goes on for ever, faults
+ *     left aside: a key that is full is not asked again and again.
  *
  * WRONG ON PURPOSE: with one of these defined a search must fail.
  *   COUNTS_WITH_LOCK   one statement locks and counts: it sees what was there
  *                      before it waited
  *   HEARS_LAST         the slots are counted before the wakes are deleted
- *   ENDS_QUIETLY       an end inserts no wake
- *   STARTS_QUIETLY     a start inserts none
- *   REMOVES_QUIETLY    nor does who frees the runs of a dead engine
+ *   SLEEPS_THOUGH_DUE  the key sleeps whatever is left
+ *   STARTS_QUIETLY     a start inserts no wake
+ *   ENDS_QUIETLY       nor does an end
+ *   PARKS_QUIETLY      nor a run that is put off
+ *   FREES_QUIETLY      nor one that was claimed for a message
+ *   REMOVES_QUIETLY    nor who frees the runs of a dead engine
  *   KEEPS_SLOT         who frees them leaves the slots as they are
  *   NO_VERSION         a sleep does not name the version of the limits
  *   NO_SHARE           the queue's row is not locked by claims
  *   NO_TIMER           a key sleeps though a run of it has a time to come
  *
- * WHERE THE MODEL SAYS LESS than the design, and why nothing is lost
+ * WHERE THE MODEL SAYS LESS than the design
  *   - One key, one limit. A claim of several keys locks them in order, and each
  *     by itself is this.
  *   - An owner's commit is one step: that it is fenced is what ownership.pml is
- *     about. So is who may call whom dead.
+ *     about. So is who may call whom dead. A claim whose answer is lost ends the
+ *     incarnation: it dies behind its commit here.
  *   - Rates, fair shares and the order of runs choose among those that may be
  *     admitted; they never admit more.
+ *   - Not in it: a maximum that is never reached, kept as an upper bound; rows of
+ *     keys that are deleted; births, and runs that go on in the slot of another.
  */
 #ifndef FAULTS
 #define FAULTS 2
@@ -54,12 +65,15 @@
 #ifndef CHANGES
 #define CHANGES 2
 #endif
+#ifndef MESSAGES
+#define MESSAGES 1
+#endif
 
 #define RUNS 3
 #define ENGINES 2
 #define NOBODY 0 /* engines are 1 and 2 */
 
-mtype:phase = { ABSENT, QUEUED, LATER, OWNED, ENDED };
+mtype:phase = { ABSENT, QUEUED, LATER, OWNED, READING, ENDED };
 
 /* ---- The tables ---------------------------------------------------------- */
 
@@ -72,15 +86,18 @@ byte version;
 byte sharers; /* claims that keep the queue's row as it is */
 byte locker;  /* who has the key's row */
 byte wakes;
-bit timed[RUNS]; /* it wakes when that run is due: the time of the first */
+bit timed[RUNS]; /* it wakes when the first of these is due */
+bit awake;       /* or at once */
 byte asleep_by; /* version of the limits */
 
 byte faults = FAULTS;
 byte changes = CHANGES;
+byte messages = MESSAGES;
 bit dead[ENGINES + 1];
 
 #define slots (slot[0] + slot[1] + slot[2])
 #define is_due(r) (phase[r] == QUEUED && owner[r] == NOBODY)
+#define any_due (is_due(0) || is_due(1) || is_due(2))
 #define rings \
     ((timed[0] && is_due(0)) || (timed[1] && is_due(1)) || \
      (timed[2] && is_due(2)))
@@ -92,16 +109,17 @@ bit dead[ENGINES + 1];
 #endif
 
 /* What a look for work finds without a lock. */
-#define is_called (wakes > 0 || is_old || rings)
+#define is_called (awake || wakes > 0 || is_old || rings)
 
 /* ---- An engine ----------------------------------------------------------- */
 
 inline admit(r)
 {
     if
-    :: is_due(r) && used + given < most ->
+    :: is_due(r) && used + given < most && given < workers ->
         got[r] = 1;
         given++
+    :: is_due(r) && used + given < most && given >= workers -> left = 1
     :: else
     fi;
     later[r] = (phase[r] == LATER)
@@ -133,6 +151,8 @@ inline forget()
     most = 0;
     named = 0;
     heard = 0;
+    left = 0;
+    workers = 0;
     later[0] = 0;
     later[1] = 0;
     later[2] = 0
@@ -177,7 +197,26 @@ inline park(r)
     owner[r] = NOBODY;
     phase[r] = LATER;
     parked[r] = 1;
+#ifndef PARKS_QUIETLY
     wake()
+#endif
+}
+
+/* A claim for a message, and what comes of it. */
+inline read(r)
+{
+    messages--;
+    owner[r] = e;
+    phase[r] = READING
+}
+
+inline free(r)
+{
+    owner[r] = NOBODY;
+    phase[r] = QUEUED;
+#ifndef FREES_QUIETLY
+    wake()
+#endif
 }
 
 inline rob(r)
@@ -200,6 +239,24 @@ inline rob(r)
 #define robs (dead[3 - e] && (owner[0] == 3 - e || owner[1] == 3 - e || \
                               owner[2] == 3 - e))
 
+#define reads(r) (phase[r] == READING && owner[r] == e)
+
+proctype lanes(byte e)
+{
+end:
+    do
+    :: d_step { !dead[e] && has(0) -> finish(0) }
+    :: d_step { !dead[e] && has(1) -> finish(1) }
+    :: d_step { !dead[e] && has(2) -> finish(2) }
+    :: d_step { !dead[e] && has(0) && !parked[0] -> park(0) }
+    :: d_step { !dead[e] && has(1) && !parked[1] -> park(1) }
+    :: d_step { !dead[e] && has(2) && !parked[2] -> park(2) }
+    :: d_step { !dead[e] && reads(0) -> free(0) }
+    :: d_step { !dead[e] && reads(1) -> free(1) }
+    :: d_step { !dead[e] && reads(2) -> free(2) }
+    od
+}
+
 proctype engine(byte e)
 {
     bit got[RUNS];
@@ -208,18 +265,17 @@ proctype engine(byte e)
     byte most;
     byte named;
     byte heard;
+    byte workers;
+    bit left;
     bit later[RUNS];
 
 end:
     do
-    :: d_step { has(0) -> finish(0) }
-    :: d_step { has(1) -> finish(1) }
-    :: d_step { has(2) -> finish(2) }
-    :: d_step { has(0) && !parked[0] -> park(0) }
-    :: d_step { has(1) && !parked[1] -> park(1) }
-    :: d_step { has(2) && !parked[2] -> park(2) }
     :: d_step { robs -> rob(0); rob(1); rob(2) }
     :: d_step { may_die -> faults--; dead[e] = 1 } -> goto gone
+    :: d_step { messages > 0 && is_due(0) -> read(0) }
+    :: d_step { messages > 0 && is_due(1) -> read(1) }
+    :: d_step { messages > 0 && is_due(2) -> read(2) }
     :: is_called ->
         /* share */
         d_step {
@@ -229,6 +285,10 @@ end:
             most = maximum;
             named = version
         }
+        if
+        :: workers = 1
+        :: workers = RUNS
+        fi;
         /* lock */
 #ifdef COUNTS_WITH_LOCK
         used = slots;
@@ -258,6 +318,12 @@ end:
             assert(given == 0 || slots <= maximum);
             wakes = wakes - heard;
             asleep_by = named;
+#ifdef SLEEPS_THOUGH_DUE
+            awake = 0;
+#else
+            awake = left;
+#endif
+            assert(is_called || slots >= maximum || !any_due);
             locker = NOBODY;
 #ifndef NO_SHARE
             sharers--;
@@ -328,6 +394,8 @@ init {
     atomic {
         run engine(1);
         run engine(2);
+        run lanes(1);
+        run lanes(2);
         run senders();
         run time();
         run operator()
