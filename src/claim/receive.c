@@ -91,7 +91,6 @@
 #include "held/clock.h"
 #include "held/engine_state.h"
 #include "held/incarnation.h"
-#include "held/log_queue.h"
 #include "held/room/mailbox.h"
 #include "held/room/reload.h"
 #include "held/run/drop.h"
@@ -242,23 +241,33 @@ take_message(csc_inbox *inbox, const cascade_message_row *row, bool repeated)
 
 /* One that nobody with a key has sent is taken out, as if it had been received
  * before: left there, it would have the cascade claimed for ever. The host is
- * told of it later: the store may hold a lock of its own while it tells of the
- * row. */
+ * told of it later: the store may hold a lock while it tells of the row. */
 static bool
-is_forged(const csc_inbox *inbox, const cascade_message_row *row)
+is_forged(csc_inbox *inbox, const cascade_message_row *row)
 {
-    cascade_engine *engine = inbox->engine;
     char id[CASCADE_UUID_TEXT_SIZE];
 
-    if (csc_sealing_check_message(engine->store, row) == CASCADE_OK)
+    if (csc_sealing_check_message(inbox->engine->store, row) == CASCADE_OK)
         return false;
-    csc_lock_take(&engine->mutex);
-    csc_log_queue_add(engine, CASCADE_LOG_ERROR,
-                      "cascade %s: a message of kind %s is not received: %s",
-                      cascade_uuid_format(&row->cascade_id, id), row->kind,
-                      cascade_errmsg());
-    csc_lock_give(&engine->mutex);
+    csc_buf_add_format(
+        &inbox->forged, "cascade %s: a message of kind %s is not received: %s",
+        cascade_uuid_format(&row->cascade_id, id), row->kind, cascade_errmsg());
+    csc_buf_add_char(&inbox->forged, '\0');
     return true;
+}
+
+static void
+tell_forged(const csc_inbox *inbox)
+{
+    const char *line = inbox->forged.data;
+    const char *end = line + inbox->forged.len;
+
+    csc_assert(csc_lock_is_none_held());
+    for (; line < end; line += strlen(line) + 1)
+        csc_log_add(&inbox->engine->store->log, CASCADE_LOG_ERROR, "%s", line);
+    if (inbox->forged.failed)
+        csc_log_add(&inbox->engine->store->log, CASCADE_LOG_ERROR,
+                    "messages are not received; memory is out for the reasons");
 }
 
 cascade_err
@@ -326,6 +335,9 @@ csc_receive_loaded(csc_post *post)
 void
 csc_receive_fini(csc_inbox *inbox)
 {
+    if (inbox->forged.len > 0 || inbox->forged.failed)
+        tell_forged(inbox);
+    csc_buf_fini(&inbox->forged);
     csc_run_free_posts(inbox->first, CASCADE_OK);
     csc_map_fini(&inbox->posts);
 }

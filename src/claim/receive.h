@@ -5,6 +5,7 @@
 #ifndef CSC_CLAIM_RECEIVE_H
 #define CSC_CLAIM_RECEIVE_H
 
+#include "base/data/buf.h"
 #include "base/data/map.h"
 #include "cascade/cascade.h"
 #include "cascade/rows.h"
@@ -22,6 +23,7 @@ typedef struct csc_inbox {
     size_t given_bytes;   /* of these */
     size_t bytes;         /* of those that are kept */
     cascade_uuid last_id; /* whose was the last one */
+    csc_buf forged;       /* log lines, each with its NUL */
 } csc_inbox;
 
 /* A sink of the store's; the context is a csc_inbox. CASCADE_ERR_NO_MEMORY. */
@@ -35,6 +37,7 @@ csc_post *csc_receive_take(csc_inbox *inbox, const cascade_uuid *id);
  * place of its own. CASCADE_ERR_NO_MEMORY. */
 cascade_err csc_receive_instead(csc_inbox *inbox, csc_inbox *from,
                                 const cascade_uuid *id);
+/* Tells the host of those that were forged. */
 void csc_receive_fini(csc_inbox *inbox);
 /* Notes whether there may be more than those that came with a load. */
 void csc_receive_loaded(csc_post *post);

@@ -21,10 +21,10 @@ typedef struct csc_note {
 
 /* Log lines born under the lock, to be told without it. */
 typedef struct csc_log_queue {
-    /* Log lines born under the lock, to be told without it. */
     csc_note *first;
     atomic_size_t count;
 } csc_log_queue;
+
 /* Logging under the lock: the line is told by the next csc_log_queue_tell(),
  * which is not locked. Beyond CSC_NOTES_MAX lines are lost. */
 void csc_log_queue_add(cascade_engine *engine, cascade_log_level level,
