@@ -5,9 +5,9 @@
  *
  * The owner of a mutex is what an error-checking one of POSIX keeps: to ask for
  * such a mutex until a time that has passed is answered with EDEADLK to its
- * owner, and to nobody else. There is no second record of it that could be
- * wrong: neither while a condition is waited for, nor where a test locks one
- * by itself.
+ * owner, and to nobody else. So the answer is right while a condition is waited
+ * for, and where a test locks one by itself. How many a thread has is counted
+ * beside it, and does not know of those.
  */
 #include "base/lock.h"
 

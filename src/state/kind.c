@@ -97,7 +97,6 @@ csc_kind_path(const char *node_instance_id, const cascade_uuid *cascade,
     hash++;
     if (*at != '/' || !read_number(&hash, INT32_MAX, &nth) || *hash != '\0')
         return false;
-    csc_assert(up >= CSC_NO_PARENT && nth >= 0);
     *parent = (int32_t)up;
     *occurrence = (uint32_t)nth;
     return true;

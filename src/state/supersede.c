@@ -343,7 +343,6 @@ index_heirs(csc_course *course)
     for (size_t i = 0; i < course->heir_count; i++)
         course->heirs_by_old[i] = (int32_t)i;
     course->by_old_count = course->heir_count;
-    csc_assert(course->by_old_count == course->heir_count);
     qsort_r(course->heirs_by_old, course->heir_count,
             sizeof(*course->heirs_by_old), compare_old, course->heirs);
     return CASCADE_OK;

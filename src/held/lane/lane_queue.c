@@ -72,7 +72,7 @@ csc_lane_queue_let_slices_in_locked(csc_lane *lane)
 bool
 csc_lane_queue_is_busy_locked(const csc_lane *lane)
 {
-    csc_assert(csc_lock_is_held(&lane->engine->mutex) || lane->in_round);
+    csc_assert(lane->in_round || csc_lock_is_held(&lane->engine->mutex));
     return lane->state != CSC_LANE_IDLE;
 }
 

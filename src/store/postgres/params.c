@@ -141,7 +141,6 @@ start_array(csc_postgres_array *array, char type)
 {
     char header[HEADER_SIZE];
 
-    csc_assert(array->bytes.len == 0 || array->count >= 0);
     csc_buf_clear(&array->bytes);
     put_u32(header, 1);
     put_u32(header + 4, 0); /* these two are known at the end */

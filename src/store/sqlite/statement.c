@@ -120,7 +120,6 @@ csc_sqlite_call_add_i64(csc_sqlite_call *call, int64_t number)
 static char *
 next_text(csc_sqlite_call *call)
 {
-    csc_assert(call->text_count >= 0);
     csc_assert(call->text_count < CSC_SQLITE_CALL_TEXTS);
     return call->texts[call->text_count++];
 }
@@ -224,9 +223,10 @@ csc_sqlite_call_add_row(csc_sqlite_call *call, const csc_table *table,
 static int
 step(csc_sqlite_call *call)
 {
-    int code = sqlite3_step(call->statement);
+    int code = SQLITE_OK;
 
     csc_assert(call->at == sqlite3_bind_parameter_count(call->statement));
+    code = sqlite3_step(call->statement);
     for (unsigned round = 0; code == SQLITE_PROTOCOL; round++) {
         if (!csc_sqlite_conn_pause(call->conn->deadline_ns, round))
             break;
@@ -265,7 +265,6 @@ csc_sqlite_call_text(sqlite3_stmt *statement, int at, const char **text)
 void
 csc_sqlite_call_end(csc_sqlite_call *call)
 {
-    csc_assert(call->at >= 0);
     if (call->statement != NULL)
         (void)sqlite3_reset(call->statement); /* repeats the step's error */
 }
