@@ -49,7 +49,8 @@ stuck_open(stuck_scene *b, test_db *db)
 {
     const cascade_engine_options options = {.size = sizeof(options),
                                             .mode = CASCADE_MODE_INLINE,
-                                            .poll_interval_ms = 1,
+                                            .poll_interval_ms =
+                                                db->fake_time ? 1000 : 1,
                                             .park_after_ms = HOUR_MS,
                                             .lease_ms = HOUR_MS};
 
