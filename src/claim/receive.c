@@ -259,13 +259,14 @@ is_forged(csc_inbox *inbox, const cascade_message_row *row)
 static void
 tell_forged(const csc_inbox *inbox)
 {
-    const char *line = inbox->forged.data;
-    const char *end = line + inbox->forged.len;
+    const csc_buf *lines = &inbox->forged;
 
-    csc_assert(csc_lock_is_none_held());
-    for (; line < end; line += strlen(line) + 1)
-        csc_log_add(&inbox->engine->store->log, CASCADE_LOG_ERROR, "%s", line);
-    if (inbox->forged.failed)
+    for (size_t at = 0; at < lines->len; at += strlen(lines->data + at) + 1) {
+        csc_assert(csc_lock_is_none_held());
+        csc_log_add(&inbox->engine->store->log, CASCADE_LOG_ERROR, "%s",
+                    lines->data + at);
+    }
+    if (lines->failed)
         csc_log_add(&inbox->engine->store->log, CASCADE_LOG_ERROR,
                     "messages are not received; memory is out for the reasons");
 }
@@ -335,8 +336,7 @@ csc_receive_loaded(csc_post *post)
 void
 csc_receive_fini(csc_inbox *inbox)
 {
-    if (inbox->forged.len > 0 || inbox->forged.failed)
-        tell_forged(inbox);
+    tell_forged(inbox);
     csc_buf_fini(&inbox->forged);
     csc_run_free_posts(inbox->first, CASCADE_OK);
     csc_map_fini(&inbox->posts);
