@@ -129,7 +129,8 @@ every_reserved_name_is_a_kind(void **state)
  * sets a function; or what it says is not looked at. */
 static const char harmless[] =
     " sqlite3_busy_handler sqlite3_changes sqlite3_close sqlite3_close_v2 "
-    "sqlite3_column_bytes sqlite3_column_int sqlite3_column_int64 "
+    "sqlite3_bind_parameter_count sqlite3_column_bytes sqlite3_column_count "
+    "sqlite3_column_int sqlite3_column_int64 "
     "sqlite3_column_type sqlite3_commit_hook sqlite3_context_db_handle "
     "sqlite3_db_config sqlite3_errmsg sqlite3_extended_errcode "
     "sqlite3_db_readonly sqlite3_file_control sqlite3_finalize "
