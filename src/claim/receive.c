@@ -256,6 +256,7 @@ is_forged(csc_inbox *inbox, const cascade_message_row *row)
     return true;
 }
 
+/* All but those that memory was out for. */
 static void
 tell_forged(const csc_inbox *inbox)
 {
@@ -266,9 +267,6 @@ tell_forged(const csc_inbox *inbox)
         csc_log_add(&inbox->engine->store->log, CASCADE_LOG_ERROR, "%s",
                     lines->data + at);
     }
-    if (lines->failed)
-        csc_log_add(&inbox->engine->store->log, CASCADE_LOG_ERROR,
-                    "messages are not received; memory is out for the reasons");
 }
 
 cascade_err
