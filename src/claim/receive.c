@@ -256,17 +256,17 @@ is_forged(csc_inbox *inbox, const cascade_message_row *row)
     return true;
 }
 
-/* All but those that memory was out for. */
-static void
-tell_forged(const csc_inbox *inbox)
+void
+csc_receive_tell(csc_inbox *inbox)
 {
-    const csc_buf *lines = &inbox->forged;
+    csc_buf *lines = &inbox->forged;
 
     for (size_t at = 0; at < lines->len; at += strlen(lines->data + at) + 1) {
         csc_assert(csc_lock_is_none_held());
         csc_log_add(&inbox->engine->store->log, CASCADE_LOG_ERROR, "%s",
                     lines->data + at);
     }
+    csc_buf_fini(lines);
 }
 
 cascade_err
@@ -334,8 +334,7 @@ csc_receive_loaded(csc_post *post)
 void
 csc_receive_fini(csc_inbox *inbox)
 {
-    tell_forged(inbox);
-    csc_buf_fini(&inbox->forged);
+    csc_receive_tell(inbox);
     csc_run_free_posts(inbox->first, CASCADE_OK);
     csc_map_fini(&inbox->posts);
 }

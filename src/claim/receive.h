@@ -37,7 +37,10 @@ csc_post *csc_receive_take(csc_inbox *inbox, const cascade_uuid *id);
  * place of its own. CASCADE_ERR_NO_MEMORY. */
 cascade_err csc_receive_instead(csc_inbox *inbox, csc_inbox *from,
                                 const cascade_uuid *id);
-/* Tells the host of those that were forged. */
+/* Tells the host of those that were forged, but for those that memory was out
+ * for; once. Without a lock, where there are any. */
+void csc_receive_tell(csc_inbox *inbox);
+/* Tells of what is not told yet. */
 void csc_receive_fini(csc_inbox *inbox);
 /* Notes whether there may be more than those that came with a load. */
 void csc_receive_loaded(csc_post *post);

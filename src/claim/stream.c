@@ -236,6 +236,7 @@ read_messages(csc_stream *s)
     csc_receive_fini(&s->inbox); /* of a try before */
     s->inbox = (csc_inbox){.engine = s->engine};
     err = load(s, CASCADE_LOAD_MESSAGES);
+    csc_receive_tell(&s->inbox); /* a stream is freed under the lock */
     if (err == CASCADE_OK)
         s->step = STEP_OVER;
     return err;
