@@ -35,7 +35,6 @@ enlist(csc_watches *watches, csc_watch *watch, const cascade_uuid *id)
 {
     csc_watch **list = find_list(watches, id);
 
-    csc_assert(watch->look != CSC_WATCH_UNDER_WAY);
     watch->id = *id;
     watch->ended = 0;
     watch->status = 0;
