@@ -500,4 +500,6 @@ CASCADE_API cascade_err cascade_node_error(cascade_node *node,
 }
 #endif
 
+#include "cascade/text.h"
+
 #endif

@@ -5,7 +5,8 @@
  *
  *   canonical text is its own canonical form, and no byte longer than allowed
  *   cJSON reads the same from it as from the original
- *   a tree made of it comes through the other gate
+ *   a tree made of it comes through the other gate as the same text, unless it
+ *   is nested too deep for that
  *   the walkers find canonical values in it, and each member by its key
  *   strings come back as they are
  */
@@ -85,8 +86,14 @@ static void
 check_tree(const char *canonical)
 {
     cJSON *tree = csc_json_tree_parse(canonical);
+    csc_buf again = {0};
+    cascade_err err = CASCADE_OK;
 
     fuzz_check(tree != NULL);
+    err = csc_json_tree_canon("x", tree, (size_t)1 << 30, &again);
+    fuzz_check(err == CASCADE_OK ? is_same(&again, canonical, strlen(canonical))
+                                 : err == CASCADE_ERR_JSON);
+    csc_buf_fini(&again);
     cJSON_Delete(tree);
 }
 

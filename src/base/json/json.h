@@ -55,14 +55,20 @@ const char *csc_json_why(const char *what);
 cascade_err csc_json_canon_document(const char *what, const char *text,
                                     size_t len, size_t max, csc_buf *out);
 
-/* The same for a tree a user built: numbers in the shortest form that reads
- * back as the same double; NaN, infinities, raw and invalid items, cycles
- * (depth) and NULL names are refused. */
+/* The same for a tree a user built: numbers by their digits where the item has
+ * them and its double is still the nearest to them, else in the shortest form
+ * that reads back as the same double; NaN, infinities, raw and invalid items,
+ * cycles (depth) and NULL names are refused. */
 cascade_err csc_json_tree_canon(const char *what, const cJSON *tree, size_t max,
                                 csc_buf *out);
 
-/* Canonical text into a tree. NULL when out of memory. */
+/* Canonical text into a tree. Numbers that a double would not give back digit
+ * by digit have their digits as valuestring, so that csc_json_tree_canon()
+ * gives the text again. NULL when out of memory. */
 cJSON *csc_json_tree_parse(const char *canonical);
+
+/* A number with its digits, which are canonical; NULL when out of memory. */
+cJSON *csc_json_tree_number(const char *digits);
 
 /* Appends `text` as a canonical JSON string, with its quotes. `text` is valid
  * UTF-8 (csc_json_utf8_is) or comes from canonical JSON. */

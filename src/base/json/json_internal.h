@@ -6,6 +6,7 @@
  *   json_plain.c   its short cut, for text that is canonical but for blanks
  *   json_tree.c    the tree gate, a walk in front of the same writer; and
  *                  canonical text back into a tree
+ *   json_int64.c   integers that a double does not hold, for trees
  *   json_writer.c  writes canonical text: commas, order of members, limits
  *   json_number.c  numbers as PostgreSQL's numeric prints them
  *   json_utf8.c    UTF-8 and string escapes
@@ -127,6 +128,12 @@ bool csc_json_number_add_double(csc_buf *out, double number);
 
 /* The double nearest to a canonical number; infinite when out of range. */
 double csc_json_number_to_double(const char *text, size_t len);
+
+/* ---- json_tree.c -------------------------------------------------------- */
+
+/* The digits of a number item, where they are known and still its own: they
+ * point into item->valuestring. */
+bool csc_json_tree_digits(const cJSON *item, csc_json_number *digits);
 
 /* ---- json_utf8.c -------------------------------------------------------- */
 

@@ -11,9 +11,21 @@
  *
  * cJSON's own parser is not used on the way back: it gives up on numbers longer
  * than 63 characters, and 1e100 written out has 101.
+ *
+ * cJSON keeps a number as a double, and the text may have more digits:
+ *
+ *     9007199254740993 --> valuedouble 9007199254740992, valuestring "...993"
+ *     1.50             --> 1.5, "1.50"
+ *     12               --> 12, NULL: a double gives back 15 digits
+ *
+ * cJSON itself copies and frees that string with the item. It counts on the way
+ * in as long as the double is the nearest to it: whoever sets another double
+ * means that one.
  */
 #include "base/json/json.h"
 
+#include <float.h>
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 
@@ -25,6 +37,7 @@
 /* ---- A tree into text --------------------------------------------------- */
 
 #define TYPE_MASK 0xff
+#define NUMBER_MAX (CSC_JSON_DIGITS_MAX + 2) /* with its sign and its point */
 #define FLAGS (cJSON_IsReference | cJSON_StringIsConst)
 
 static cascade_err
@@ -42,9 +55,32 @@ write_string(csc_json_writer *writer, const char *text, size_t *len)
     return CASCADE_OK;
 }
 
-static cascade_err
-write_number(csc_json_writer *writer, double number)
+bool
+csc_json_tree_digits(const cJSON *item, csc_json_number *digits)
 {
+    const char *text = item->valuestring;
+    double nearest = 0;
+    size_t len = 0;
+
+    if (text == NULL)
+        return false;
+    len = strnlen(text, NUMBER_MAX + 1);
+    if (len > NUMBER_MAX || csc_json_number_read(text, len, digits) != len ||
+        digits->has_exponent)
+        return false;
+    nearest = csc_json_number_to_double(text, len);
+    return nearest <= item->valuedouble && nearest >= item->valuedouble;
+}
+
+static cascade_err
+write_number(csc_json_writer *writer, const cJSON *item)
+{
+    double number = item->valuedouble;
+    csc_json_number digits;
+
+    if (csc_json_tree_digits(item, &digits) &&
+        csc_json_number_add(writer->out, &digits))
+        return CASCADE_OK;
     if (!isfinite(number))
         return csc_json_writer_refuse(
             writer, "a number is infinite or not a number; leave it out or "
@@ -94,7 +130,7 @@ write_item(csc_json_writer *writer, const cJSON *item)
         csc_buf_add_text(writer->out, "null");
         return CASCADE_OK;
     case cJSON_Number:
-        return write_number(writer, item->valuedouble);
+        return write_number(writer, item);
     case cJSON_String:
         return write_string(writer, item->valuestring, &len);
     case cJSON_Array:
@@ -203,8 +239,50 @@ build_string(builder *from, char *room)
     return take_string(from, &room) ? cJSON_CreateString(text) : NULL;
 }
 
+/* Whether a double gives back each digit of it. */
+static bool
+is_short(const char *text, size_t len)
+{
+    return len <= DBL_DIG &&
+           (text[len - 1] != '0' || memchr(text, '.', len) == NULL);
+}
+
+/* As cJSON does it. */
+static int
+nearest_int(double number)
+{
+    if (number >= INT_MAX)
+        return INT_MAX;
+    return number <= INT_MIN ? INT_MIN : (int)number;
+}
+
+/* An item that has the digits too: of a string, which has become a number. */
 static cJSON *
-build_number(builder *from)
+create_number(const char *digits, size_t len)
+{
+    double number = csc_json_number_to_double(digits, len);
+    cJSON *item = cJSON_CreateString(digits);
+
+    if (item == NULL)
+        return NULL;
+    item->type = cJSON_Number;
+    item->valuedouble = number;
+    item->valueint = nearest_int(number);
+    return item;
+}
+
+cJSON *
+csc_json_tree_number(const char *digits)
+{
+    size_t len = strlen(digits);
+
+    return is_short(digits, len)
+               ? cJSON_CreateNumber(csc_json_number_to_double(digits, len))
+               : create_number(digits, len);
+}
+
+static cJSON *
+build_number(builder *from, char *room)
 {
     const char *begin = from->at;
     size_t len = strspn(begin, "-0123456789.");
@@ -212,7 +290,9 @@ build_number(builder *from)
     if (len == 0)
         return NULL;
     from->at += len;
-    return cJSON_CreateNumber(csc_json_number_to_double(begin, len));
+    memcpy(room, begin, len);
+    room[len] = '\0';
+    return csc_json_tree_number(room);
 }
 
 static bool
@@ -243,7 +323,7 @@ build_value(builder *from, char *room)
         return cJSON_CreateFalse();
     if (take_literal(from, "null"))
         return cJSON_CreateNull();
-    return build_number(from);
+    return build_number(from, room);
 }
 
 /* Builds the next item and hangs it into the open container. NULL, and nothing
@@ -312,7 +392,8 @@ csc_json_tree_parse(const char *canonical)
 {
     size_t len = strlen(canonical);
     /* A key and a string are shorter unescaped, and each loses a quote to its
-     * NUL: the length of the text is room for both. */
+     * NUL, a number behind a key takes the other: the length of the text is
+     * room for both. */
     char *room = csc_mem_alloc(len + 1);
     builder from = {.at = canonical, .end = canonical + len};
     cJSON *tree;
