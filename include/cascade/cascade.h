@@ -39,7 +39,8 @@
  *
  * FILES
  *   This header is for whoever starts cascades and runs engines; node.h, which
- *   it includes, is for the functions of nodes. manage.h is for whoever looks
+ *   it includes, is for the functions of nodes; text.h, included too, has the
+ *   same calls with JSON as text. manage.h is for whoever looks
  *   after the cascades of a store: further commands, explanations, repairs.
  *   integrity.h is for stores that are to find what others did to their tables.
  *   sqlite.h and postgres.h are for one transaction with the application's own
@@ -568,7 +569,9 @@ typedef struct cascade_completion_put {
     size_t size; /* sizeof(cascade_completion_put) */
     const char *key;
     const cJSON *value;
-    const cJSON *ui_value; /* NULL: the same */
+    const cJSON *ui_value;     /* NULL: the same */
+    const char *value_text;    /* instead of `value`: JSON */
+    const char *ui_value_text; /* instead of `ui_value` */
 } cascade_completion_put;
 
 typedef struct cascade_completion_spawn {
@@ -576,7 +579,8 @@ typedef struct cascade_completion_spawn {
     const char *node;
     const cJSON *input; /* NULL: {} */
     int64_t delay_ms;
-    int priority; /* 0: that of the cascade; else 1-9 */
+    int priority;           /* 0: that of the cascade; else 1-9 */
+    const char *input_text; /* instead of `input`: JSON */
 } cascade_completion_spawn;
 
 /* What an execution produced: at most 10,000 puts, 10,000 spawns and 4 MiB

@@ -74,10 +74,6 @@ CASCADE_API cascade_err cascade_node_put(cascade_node *node, const char *key,
 /* The same with another form for user interfaces; takes both. */
 CASCADE_API cascade_err cascade_node_put_ui(cascade_node *node, const char *key,
                                             cJSON *value, cJSON *ui_value);
-/* The same with JSON texts; `ui_text` may be NULL. */
-CASCADE_API cascade_err cascade_node_put_text(cascade_node *node,
-                                              const char *key, const char *text,
-                                              const char *ui_text);
 
 /* Sets the output of the execution; takes `output`. The last call counts. */
 CASCADE_API cascade_err cascade_node_output(cascade_node *node, cJSON *output);

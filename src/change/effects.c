@@ -59,21 +59,18 @@ keep_text(const csc_gather *g, const char *what, const csc_buf *text,
     return CASCADE_OK;
 }
 
-/* A tree or a text of the user's becomes canonical text in the arena; nothing
- * where both are NULL. */
+/* What the user gave becomes canonical text in the arena; nothing where there
+ * is none. */
 static cascade_err
-keep(const csc_gather *g, const char *what, const cJSON *tree, const char *json,
+keep(const csc_gather *g, const char *what, csc_json_given given,
      const char **copy)
 {
     csc_buf text = {0};
     cascade_err err = CASCADE_OK;
 
-    if (tree != NULL)
-        err = csc_json_tree_canon(what, tree, g->payload_max, &text);
-    else if (json != NULL)
-        err = csc_json_canon(what, json, strlen(json), g->payload_max, &text);
-    else
+    if (csc_json_given_is_none(given))
         return CASCADE_OK;
+    err = csc_json_given_canon(what, given, g->payload_max, &text);
     if (err == CASCADE_OK)
         err = keep_text(g, what, &text, copy);
     csc_buf_fini(&text);
@@ -106,16 +103,16 @@ begin_put(const csc_gather *g, const char *key, csc_put **put)
 
 cascade_err
 csc_effects_put(const csc_gather *g, const char *key,
-                const cJSON *const trees[2], const char *const texts[2])
+                const csc_json_given values[2])
 {
     size_t bytes = g->effects->bytes;
     csc_put *put = NULL;
     cascade_err err = begin_put(g, key, &put);
 
     if (err == CASCADE_OK)
-        err = keep(g, "value of put", trees[0], texts[0], &put->value);
+        err = keep(g, "value of put", values[0], &put->value);
     if (err == CASCADE_OK)
-        err = keep(g, "ui value of put", trees[1], texts[1], &put->ui_value);
+        err = keep(g, "ui value of put", values[1], &put->ui_value);
     if (err != CASCADE_OK) {
         g->effects->bytes = bytes;
         return err;
@@ -127,7 +124,7 @@ csc_effects_put(const csc_gather *g, const char *key,
 /* ---- The output --------------------------------------------------------- */
 
 cascade_err
-csc_effects_output(const csc_gather *g, const cJSON *tree, const char *text)
+csc_effects_output(const csc_gather *g, const char *what, csc_json_given output)
 {
     csc_effects *effects = g->effects;
     size_t before = effects->bytes;
@@ -136,7 +133,7 @@ csc_effects_output(const csc_gather *g, const cJSON *tree, const char *text)
 
     if (effects->output != NULL)
         effects->bytes -= strlen(effects->output);
-    err = keep(g, "output", tree, text, &kept);
+    err = keep(g, what, output, &kept);
     if (err == CASCADE_OK)
         effects->output = kept;
     else
@@ -248,7 +245,7 @@ keep_join(const cascade_spawn_options *options, csc_spawn *spawn)
 
 cascade_err
 csc_effects_spawn(const csc_gather *g, const char *node_name,
-                  const cJSON *input, const cascade_spawn_options *options)
+                  csc_json_given input, const cascade_spawn_options *options)
 {
     size_t bytes = g->effects->bytes;
     csc_spawn *spawn = NULL;
@@ -269,7 +266,7 @@ csc_effects_spawn(const csc_gather *g, const char *node_name,
     if (err == CASCADE_OK)
         err = keep_join(options, spawn);
     if (err == CASCADE_OK)
-        err = keep(g, "input of spawn", input, NULL, &spawn->input);
+        err = keep(g, "input of spawn", input, &spawn->input);
     if (err != CASCADE_OK) {
         g->effects->bytes = bytes;
         return err;

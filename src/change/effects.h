@@ -8,6 +8,7 @@
 #define CSC_CHANGE_EFFECTS_H
 
 #include "base/data/arena.h"
+#include "base/json/json.h"
 #include "cascade/cascade.h"
 #include "cascade/node.h"
 #include "state/state.h"
@@ -24,19 +25,18 @@ typedef struct csc_gather {
     int64_t spawns_max; /* the cascade has ids for no more */
 } csc_gather;
 
-/* Either trees or texts: the value, which must be there, and the one for user
- * interfaces, or NULL. What fails leaves no trace, also below. */
+/* The value, which must be there, and the one for user interfaces, or none.
+ * What fails leaves no trace, also below. */
 cascade_err csc_effects_put(const csc_gather *gather, const char *key,
-                            const cJSON *const trees[2],
-                            const char *const texts[2]);
+                            const csc_json_given values[2]);
 
-/* Either a tree or a text. It takes the place of the one before. */
-cascade_err csc_effects_output(const csc_gather *gather, const cJSON *tree,
-                               const char *text);
+/* It takes the place of the one before; `what` names it. */
+cascade_err csc_effects_output(const csc_gather *gather, const char *what,
+                               csc_json_given output);
 
-/* `input` NULL: {}. `options` are complete. */
+/* `options` are complete. */
 cascade_err csc_effects_spawn(const csc_gather *gather, const char *node_name,
-                              const cJSON *input,
+                              csc_json_given input,
                               const cascade_spawn_options *options);
 
 /* What becomes of the cascade when an external execution has failed, as FAIL

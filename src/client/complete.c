@@ -160,22 +160,34 @@ judge_waiting(cascade_store *store, const sight *seen,
 /* ---- What is to be recorded --------------------------------------------- */
 
 static cascade_err
+gather_put(const csc_gather *gather, const cascade_completion_put *put,
+           size_t at)
+{
+    csc_json_given values[2];
+    cascade_err err = csc_json_given_either(
+        "complete: value of a put", put->value, put->value_text, &values[0]);
+
+    if (err == CASCADE_OK)
+        err =
+            csc_json_given_either("complete: ui_value of a put", put->ui_value,
+                                  put->ui_value_text, &values[1]);
+    if (err == CASCADE_OK && csc_json_given_is_none(values[0]))
+        err = csc_fail(CASCADE_ERR_INVALID, "complete: puts[%zu].value is NULL",
+                       at);
+    return err == CASCADE_OK ? csc_effects_put(gather, put->key, values) : err;
+}
+
+static cascade_err
 gather_puts(const csc_gather *gather, const cascade_completion *given)
 {
-    static const char *const texts[2] = {NULL, NULL};
     cascade_err err = CASCADE_OK;
 
     for (size_t i = 0; i < given->put_count && err == CASCADE_OK; i++) {
         cascade_completion_put put = {0};
 
         err = csc_check_item("puts", given->puts, i, &put, sizeof(put));
-        if (err == CASCADE_OK && put.value == NULL)
-            err = csc_fail(CASCADE_ERR_INVALID,
-                           "complete: puts[%zu].value is NULL", i);
         if (err == CASCADE_OK)
-            err = csc_effects_put(gather, put.key,
-                                  (const cJSON *[]){put.value, put.ui_value},
-                                  texts);
+            err = gather_put(gather, &put, i);
     }
     return err;
 }
@@ -188,12 +200,16 @@ gather_spawns(const csc_gather *gather, const cascade_completion *given)
     for (size_t i = 0; i < given->spawn_count && err == CASCADE_OK; i++) {
         cascade_completion_spawn spawn = {0};
         cascade_spawn_options options = {.size = sizeof(options)};
+        csc_json_given input = {0};
 
         err = csc_check_item("spawns", given->spawns, i, &spawn, sizeof(spawn));
         options.delay_ms = spawn.delay_ms;
         options.priority = spawn.priority;
         if (err == CASCADE_OK)
-            err = csc_effects_spawn(gather, spawn.node, spawn.input, &options);
+            err = csc_json_given_either("complete: input of a spawn",
+                                        spawn.input, spawn.input_text, &input);
+        if (err == CASCADE_OK)
+            err = csc_effects_spawn(gather, spawn.node, input, &options);
     }
     return err;
 }
@@ -208,9 +224,6 @@ check_completion(const cascade_completion *given)
         return csc_fail(CASCADE_ERR_INVALID,
                         "complete: with `error`, which must not be empty, "
                         "nothing else is given");
-    if (given->output != NULL && given->output_text != NULL)
-        return csc_fail(CASCADE_ERR_INVALID,
-                        "complete: give output or output_text, not both");
     if ((given->puts == NULL && given->put_count > 0) ||
         (given->spawns == NULL && given->spawn_count > 0))
         return csc_fail(CASCADE_ERR_INVALID,
@@ -227,15 +240,19 @@ gather_all(cascade_store *store, csc_arena *arena,
                                .payload_max = store->config.payload_max,
                                .bytes_max = BYTES_MAX,
                                .spawns_max = INT64_MAX};
+    csc_json_given output = {0};
     cascade_err err = check_completion(given);
 
+    if (err == CASCADE_OK)
+        err = csc_json_given_either("complete: output", given->output,
+                                    given->output_text, &output);
     if (err == CASCADE_OK && given->error != NULL) {
         completion->error = csc_text_clean(arena, given->error);
         if (completion->error == NULL)
             err = csc_fail_memory();
     }
     if (err == CASCADE_OK)
-        err = csc_effects_output(&gather, given->output, given->output_text);
+        err = csc_effects_output(&gather, "output", output);
     if (err == CASCADE_OK)
         err = gather_puts(&gather, given);
     if (err == CASCADE_OK)

@@ -29,7 +29,6 @@
 
 #include "base/check.h"
 #include "base/data/arena.h"
-#include "base/data/buf.h"
 #include "base/error.h"
 #include "base/json/json.h"
 #include "base/origin.h"
@@ -55,27 +54,6 @@ check_signal(const char *name, const cascade_signal_options *given,
         err = csc_check_name("signal name", name);
     if (err == CASCADE_OK && known->request_id != NULL)
         err = csc_check_text("request id", known->request_id);
-    return err;
-}
-
-static cascade_err
-keep_payload(cascade_store *store, csc_arena *arena, const cJSON *payload,
-             const char **text)
-{
-    csc_buf canonical = {0};
-    cascade_err err = CASCADE_OK;
-
-    *text = "{}";
-    if (payload == NULL)
-        return CASCADE_OK;
-    err = csc_json_tree_canon("payload", payload, store->config.payload_max,
-                              &canonical);
-    if (err == CASCADE_OK) {
-        *text = csc_arena_strndup(arena, canonical.data, canonical.len);
-        if (*text == NULL)
-            err = csc_fail_memory();
-    }
-    csc_buf_fini(&canonical);
     return err;
 }
 
@@ -105,7 +83,9 @@ csc_signal_make(cascade_store *store, csc_arena *arena,
                               .sent_at_ms = now_ms};
     if (message->name == NULL || message->path == NULL)
         return csc_fail_memory();
-    return keep_payload(store, arena, spec->payload, &message->payload);
+    return csc_json_given_keep("payload", spec->payload,
+                               store->config.payload_max, arena,
+                               &message->payload, NULL);
 }
 
 cascade_err
@@ -154,11 +134,10 @@ send_signal(cascade_store *store, const cascade_uuid *id,
     return err;
 }
 
-cascade_err
-cascade_signal(cascade_store *store, const cascade_uuid *id, const char *name,
-               cJSON *payload, const cascade_signal_options *options)
+static cascade_err
+signal_id(cascade_store *store, const cascade_uuid *id,
+          const csc_signal_spec *spec)
 {
-    csc_signal_spec spec = {name, payload, options};
     cascade_err err = CASCADE_OK;
 
     if (store == NULL || id == NULL)
@@ -168,10 +147,28 @@ cascade_signal(cascade_store *store, const cascade_uuid *id, const char *name,
         err = csc_origin_check(store);
     if (err == CASCADE_OK)
         err = csc_store_refuse_inside(store, "cascade_signal()");
-    if (err == CASCADE_OK)
-        err = send_signal(store, id, &spec);
+    return err == CASCADE_OK ? send_signal(store, id, spec) : err;
+}
+
+cascade_err
+cascade_signal(cascade_store *store, const cascade_uuid *id, const char *name,
+               cJSON *payload, const cascade_signal_options *options)
+{
+    const csc_signal_spec spec = {name, csc_json_given_tree(payload), options};
+    cascade_err err = signal_id(store, id, &spec);
+
     cJSON_Delete(payload);
     return err;
+}
+
+cascade_err
+cascade_signal_text(cascade_store *store, const cascade_uuid *id,
+                    const char *name, const char *payload,
+                    const cascade_signal_options *options)
+{
+    const csc_signal_spec spec = {name, csc_json_given_text(payload), options};
+
+    return signal_id(store, id, &spec);
 }
 
 /* The current run of a key. */
@@ -211,12 +208,10 @@ cascade_key_current(cascade_store *store, const char *user_id, const char *key,
     return csc_ok();
 }
 
-cascade_err
-cascade_signal_key(cascade_store *store, const char *user_id, const char *key,
-                   const char *name, cJSON *payload,
-                   const cascade_signal_options *options)
+static cascade_err
+signal_key(cascade_store *store, const char *user_id, const char *key,
+           const csc_signal_spec *spec)
 {
-    csc_signal_spec spec = {name, payload, options};
     cascade_uuid id;
     cascade_err err = CASCADE_OK;
 
@@ -229,8 +224,27 @@ cascade_signal_key(cascade_store *store, const char *user_id, const char *key,
     if (err == CASCADE_OK)
         err =
             find_key(store, user_id != NULL ? user_id : "anonymous", key, &id);
-    if (err == CASCADE_OK)
-        err = send_signal(store, &id, &spec);
+    return err == CASCADE_OK ? send_signal(store, &id, spec) : err;
+}
+
+cascade_err
+cascade_signal_key(cascade_store *store, const char *user_id, const char *key,
+                   const char *name, cJSON *payload,
+                   const cascade_signal_options *options)
+{
+    const csc_signal_spec spec = {name, csc_json_given_tree(payload), options};
+    cascade_err err = signal_key(store, user_id, key, &spec);
+
     cJSON_Delete(payload);
     return err;
+}
+
+cascade_err
+cascade_signal_key_text(cascade_store *store, const char *user_id,
+                        const char *key, const char *name, const char *payload,
+                        const cascade_signal_options *options)
+{
+    const csc_signal_spec spec = {name, csc_json_given_text(payload), options};
+
+    return signal_key(store, user_id, key, &spec);
 }

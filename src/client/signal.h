@@ -7,6 +7,7 @@
 #define CSC_CLIENT_SIGNAL_H
 
 #include "base/data/arena.h"
+#include "base/json/json.h"
 #include "cascade/cascade.h"
 #include "cascade/rows.h"
 #include "cascade/store.h"
@@ -14,7 +15,7 @@
 /* What a caller wants sent. */
 typedef struct csc_signal_spec {
     const char *name;
-    const cJSON *payload; /* NULL: {} */
+    csc_json_given payload;
     const cascade_signal_options *options;
 } csc_signal_spec;
 

@@ -815,20 +815,15 @@ start_with_signal(cascade_store *store, const cascade_start_spec *given,
     return err;
 }
 
-cascade_err
-cascade_start_with_signal(cascade_store *store, const char *node, cJSON *input,
-                          const cascade_start_options *start_options,
-                          const char *name, cJSON *payload,
-                          const cascade_signal_options *signal_options,
-                          cascade_started *started)
+static cascade_err
+start_one_with_signal(cascade_store *store, const cascade_first *first,
+                      const cascade_start_options *options,
+                      const csc_signal_spec *signal, cascade_started *started)
 {
-    const cascade_first first = {
-        .size = sizeof(first), .node = node, .input = input};
     const cascade_start_spec spec = {.size = sizeof(spec),
-                                     .first = &first,
+                                     .first = first,
                                      .first_count = 1,
-                                     .options = start_options};
-    csc_signal_spec signal = {name, payload, signal_options};
+                                     .options = options};
     cascade_err err = CASCADE_OK;
 
     if (store == NULL || started == NULL)
@@ -838,11 +833,47 @@ cascade_start_with_signal(cascade_store *store, const char *node, cJSON *input,
         err = csc_origin_check(store);
     if (err == CASCADE_OK)
         err = csc_store_refuse_inside(store, "cascade_start_with_signal()");
-    if (err == CASCADE_OK)
-        err = start_with_signal(store, &spec, &signal, started);
+    return err == CASCADE_OK ? start_with_signal(store, &spec, signal, started)
+                             : err;
+}
+
+cascade_err
+cascade_start_with_signal(cascade_store *store, const char *node, cJSON *input,
+                          const cascade_start_options *start_options,
+                          const char *name, cJSON *payload,
+                          const cascade_signal_options *signal_options,
+                          cascade_started *started)
+{
+    const cascade_first first = {
+        .size = sizeof(first), .node = node, .input = input};
+    const csc_signal_spec signal = {name, csc_json_given_tree(payload),
+                                    signal_options};
+    cascade_err err =
+        start_one_with_signal(store, &first, start_options, &signal, started);
+
     cJSON_Delete(input);
     cJSON_Delete(payload);
     return err;
+}
+
+cascade_err
+cascade_start_with_signal_text(cascade_store *store, const char *node,
+                               const char *input,
+                               const cascade_start_options *start_options,
+                               const char *name, const char *payload,
+                               const cascade_signal_options *signal_options,
+                               cascade_started *started)
+{
+    const cascade_first first = {
+        .size = sizeof(first), .node = node, .input_text = input};
+    const csc_signal_spec signal = {name, csc_json_given_text(payload),
+                                    signal_options};
+    cascade_err err = csc_json_given_check("input", csc_json_given_text(input));
+
+    return err == CASCADE_OK
+               ? start_one_with_signal(store, &first, start_options, &signal,
+                                       started)
+               : err;
 }
 
 cascade_err
@@ -866,18 +897,38 @@ cascade_start_many(cascade_store *store, const cascade_start_spec *specs,
     return err == CASCADE_OK ? start_all(store, specs, count, started) : err;
 }
 
+static cascade_err
+start_one(cascade_store *store, const cascade_first *first,
+          const cascade_start_options *options, cascade_started *started)
+{
+    const cascade_start_spec spec = {.size = sizeof(spec),
+                                     .first = first,
+                                     .first_count = 1,
+                                     .options = options};
+
+    return cascade_start_many(store, &spec, 1, started);
+}
+
 cascade_err
 cascade_start(cascade_store *store, const char *node, cJSON *input,
               const cascade_start_options *options, cascade_started *started)
 {
     const cascade_first first = {
         .size = sizeof(first), .node = node, .input = input};
-    const cascade_start_spec spec = {.size = sizeof(spec),
-                                     .first = &first,
-                                     .first_count = 1,
-                                     .options = options};
-    cascade_err err = cascade_start_many(store, &spec, 1, started);
+    cascade_err err = start_one(store, &first, options, started);
 
     cJSON_Delete(input);
     return err;
+}
+
+cascade_err
+cascade_start_text(cascade_store *store, const char *node, const char *text,
+                   const cascade_start_options *options,
+                   cascade_started *started)
+{
+    const cascade_first first = {
+        .size = sizeof(first), .node = node, .input_text = text};
+    cascade_err err = csc_json_given_check("input", csc_json_given_text(text));
+
+    return err == CASCADE_OK ? start_one(store, &first, options, started) : err;
 }

@@ -10,7 +10,6 @@
 
 #include "base/check.h"
 #include "base/data/arena.h"
-#include "base/data/buf.h"
 #include "base/error.h"
 #include "base/json/json.h"
 #include "cascade/cascade.h"
@@ -61,27 +60,13 @@ static cascade_err
 keep_input(const cascade_store *store, const cascade_first *first,
            csc_arena *arena, const char **input)
 {
-    size_t max = store->config.payload_max;
-    csc_buf text = {0};
-    cascade_err err = CASCADE_OK;
+    csc_json_given given = {0};
+    cascade_err err = csc_json_given_either("start: input", first->input,
+                                            first->input_text, &given);
 
-    *input = "{}";
-    if (first->input == NULL && first->input_text == NULL)
-        return CASCADE_OK;
-    if (first->input != NULL && first->input_text != NULL)
-        return csc_fail(CASCADE_ERR_INVALID,
-                        "start: give input or input_text, not both");
-    if (first->input != NULL)
-        err = csc_json_tree_canon("input", first->input, max, &text);
-    else
-        err = csc_json_canon("input", first->input_text,
-                             strlen(first->input_text), max, &text);
-    if (err == CASCADE_OK) {
-        *input = csc_arena_strndup(arena, text.data, text.len);
-        if (*input == NULL)
-            err = csc_fail_memory();
-    }
-    csc_buf_fini(&text);
+    if (err == CASCADE_OK)
+        err = csc_json_given_keep("input", given, store->config.payload_max,
+                                  arena, input, NULL);
     return err;
 }
 

@@ -75,18 +75,15 @@ check_update(const char *name, const cascade_update_options *given,
 
 /* {"path":P,"request":...} */
 static cascade_err
-wrap_request(const call *c, const cJSON *request, csc_buf *payload)
+wrap_request(const call *c, csc_json_given request, csc_buf *payload)
 {
     cascade_err err = CASCADE_OK;
 
     csc_buf_add_text(payload, "{\"path\":");
     csc_json_add_string(payload, c->path);
     csc_buf_add_text(payload, ",\"request\":");
-    if (request != NULL)
-        err = csc_json_tree_canon("request", request,
-                                  c->store->config.payload_max, payload);
-    else
-        csc_buf_add_text(payload, "{}");
+    err = csc_json_given_canon("request", request, c->store->config.payload_max,
+                               payload);
     csc_buf_add_char(payload, '}');
     if (err == CASCADE_OK && payload->failed)
         err = csc_fail_memory();
@@ -94,7 +91,7 @@ wrap_request(const call *c, const cJSON *request, csc_buf *payload)
 }
 
 static cascade_err
-send_once(call *c, const cJSON *request, const char *request_id,
+send_once(call *c, csc_json_given request, const char *request_id,
           cascade_sent *sent)
 {
     cascade_message_row message = {.cascade_id = c->run,
@@ -124,7 +121,7 @@ send_once(call *c, const cJSON *request, const char *request_id,
 }
 
 static cascade_err
-send_request(call *c, const cJSON *request, const char *request_id,
+send_request(call *c, csc_json_given request, const char *request_id,
              bool *repeated)
 {
     cascade_sent sent = CASCADE_SENT_ABSENT;
@@ -277,20 +274,6 @@ look(void *context, bool late)
     return fail_unread(c, err == CASCADE_OK ? judge(c) : err);
 }
 
-static cascade_err
-give_answer(const call *c, cJSON **answer)
-{
-    cJSON *tree = NULL;
-
-    if (answer == NULL)
-        return csc_ok();
-    tree = csc_json_tree_parse(c->answer);
-    if (tree == NULL)
-        return fail_unread(c, csc_fail_memory());
-    *answer = tree;
-    return csc_ok();
-}
-
 /* Where the first of the same has come to, its answer is, or will be. */
 static cascade_err
 go_to_first(call *c)
@@ -305,8 +288,7 @@ go_to_first(call *c)
 }
 
 static cascade_err
-ask(call *c, const cJSON *request, const cascade_update_options *options,
-    cJSON **answer)
+ask(call *c, csc_json_given request, const cascade_update_options *options)
 {
     bool repeated = false;
     cascade_err err = csc_watch_begin(&c->store->watches, &c->watch, &c->run);
@@ -324,20 +306,30 @@ ask(call *c, const cJSON *request, const cascade_update_options *options,
                         "update %s: no answer within %lld ms; call again with "
                         "the same request id",
                         c->name, (long long)options->timeout_ms);
-    return err == CASCADE_OK ? give_answer(c, answer) : err;
+    return err;
 }
 
+/* What is known of the answer then is in the call's arena. */
 static cascade_err
-update(call *c, const cJSON *request, const cascade_update_options *given,
-       cJSON **answer)
+update(call *c, const cascade_uuid *id, csc_json_given request,
+       const cascade_update_options *given)
 {
     cascade_update_options options = {0};
-    cascade_err err = check_update(c->name, given, &options);
+    cascade_err err = CASCADE_OK;
 
+    if (c->store == NULL || id == NULL)
+        err = csc_fail(CASCADE_ERR_INVALID, "update: %s is NULL",
+                       c->store == NULL ? "store" : "id");
+    else
+        err = csc_origin_check(c->store);
     if (err == CASCADE_OK)
-        err = ask(c, request, &options, answer);
-    csc_arena_fini(&c->arena);
-    return err;
+        err = csc_store_refuse_within(c->store, "cascade_update()");
+    if (err == CASCADE_OK)
+        err = check_update(c->name, given, &options);
+    if (err != CASCADE_OK)
+        return err;
+    c->run = *id;
+    return ask(c, request, &options);
 }
 
 cascade_err
@@ -345,28 +337,52 @@ cascade_update(cascade_store *store, const cascade_uuid *id, const char *name,
                cJSON *request, const cascade_update_options *options,
                cJSON **answer)
 {
-    cascade_err err = CASCADE_OK;
+    call c = {.store = store, .name = name};
+    cJSON *tree = NULL;
+    cascade_err err = update(&c, id, csc_json_given_tree(request), options);
 
-    if (store == NULL || id == NULL)
-        err = csc_fail(CASCADE_ERR_INVALID, "update: %s is NULL",
-                       store == NULL ? "store" : "id");
-    else
-        err = csc_origin_check(store);
-    if (err == CASCADE_OK)
-        err = csc_store_refuse_within(store, "cascade_update()");
-    if (err == CASCADE_OK)
-        err = update(&(call){.store = store, .name = name, .run = *id}, request,
-                     options, answer);
+    if (err == CASCADE_OK && answer != NULL) {
+        tree = csc_json_tree_parse(c.answer);
+        if (tree == NULL)
+            err = fail_unread(&c, csc_fail_memory());
+    }
+    csc_arena_fini(&c.arena);
     cJSON_Delete(request);
-    return err;
+    if (err != CASCADE_OK)
+        return err;
+    if (answer != NULL)
+        *answer = tree;
+    return csc_ok();
+}
+
+cascade_err
+cascade_update_text(cascade_store *store, const cascade_uuid *id,
+                    const char *name, const char *request,
+                    const cascade_update_options *options, char **answer)
+{
+    call c = {.store = store, .name = name};
+    char *text = NULL;
+    cascade_err err = update(&c, id, csc_json_given_text(request), options);
+
+    if (err == CASCADE_OK && answer != NULL) {
+        text = csc_mem_strdup(c.answer);
+        if (text == NULL)
+            err = fail_unread(&c, csc_fail_memory());
+    }
+    csc_arena_fini(&c.arena);
+    if (err != CASCADE_OK)
+        return err;
+    if (answer != NULL)
+        *answer = text;
+    return csc_ok();
 }
 
 /* ---- Queries ------------------------------------------------------------ */
 
 typedef struct search {
     const char *key;
-    int64_t id; /* of the event */
-    cJSON *value;
+    int64_t id;        /* of the event */
+    char *value;       /* as it is stored; NULL: none so far */
     csc_course course; /* what was superseded counts no more */
 } search;
 
@@ -396,9 +412,9 @@ on_event(void *context, const cascade_event_row *row)
         (s->value != NULL && row->id < s->id) ||
         csc_supersede_by(&s->course, row->function_id) != CSC_COURSE_NONE)
         return CASCADE_OK;
-    cJSON_Delete(s->value);
+    csc_mem_free(s->value);
     s->id = row->id;
-    s->value = csc_json_tree_parse(row->value);
+    s->value = csc_mem_strdup(row->value);
     return s->value != NULL ? CASCADE_OK : csc_fail_memory();
 }
 
@@ -416,16 +432,17 @@ query(cascade_store *store, const cascade_uuid *id, search *s)
     return err;
 }
 
-cascade_err
-cascade_get_published(cascade_store *store, const cascade_uuid *id,
-                      const char *name, cJSON **value)
+/* `*text` is freed with csc_mem_free(); `value` has to be there. */
+static cascade_err
+get_published(cascade_store *store, const cascade_uuid *id, const char *name,
+              const void *value, char **text)
 {
-    if (csc_origin_check(store) != CASCADE_OK)
-        return CASCADE_ERR_MISUSE;
     csc_arena arena = {0};
     search s = {.key = NULL};
-    cascade_err err = csc_check_name("published name", name);
+    cascade_err err = csc_origin_check(store);
 
+    if (err == CASCADE_OK)
+        err = csc_check_name("published name", name);
     if (err == CASCADE_OK && (store == NULL || id == NULL || value == NULL))
         err = csc_fail(CASCADE_ERR_INVALID, "query %s: an argument is NULL",
                        name);
@@ -438,9 +455,40 @@ cascade_get_published(cascade_store *store, const cascade_uuid *id,
         err = csc_fail(CASCADE_ERR_NOT_FOUND,
                        "query %s: nothing was published under that name", name);
     if (err != CASCADE_OK) {
-        cJSON_Delete(s.value);
+        csc_mem_free(s.value);
         return err;
     }
-    *value = s.value;
+    *text = s.value;
+    return CASCADE_OK;
+}
+
+cascade_err
+cascade_get_published(cascade_store *store, const cascade_uuid *id,
+                      const char *name, cJSON **value)
+{
+    char *text = NULL;
+    cJSON *tree = NULL;
+    cascade_err err = get_published(store, id, name, value, &text);
+
+    if (err != CASCADE_OK)
+        return err;
+    tree = csc_json_tree_parse(text);
+    csc_mem_free(text);
+    if (tree == NULL)
+        return csc_fail_memory();
+    *value = tree;
+    return csc_ok();
+}
+
+cascade_err
+cascade_get_published_text(cascade_store *store, const cascade_uuid *id,
+                           const char *name, char **value)
+{
+    char *text = NULL;
+    cascade_err err = get_published(store, id, name, value, &text);
+
+    if (err != CASCADE_OK)
+        return err;
+    *value = text;
     return csc_ok();
 }

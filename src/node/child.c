@@ -16,7 +16,6 @@
 
 #include "base/check.h"
 #include "base/data/arena.h"
-#include "base/data/buf.h"
 #include "base/error.h"
 #include "base/json/json.h"
 #include "base/lock.h"
@@ -38,7 +37,8 @@ typedef struct call {
     cascade_node *node;
     const char *name;
     const char *child_node;
-    cJSON *const *inputs;
+    cJSON *const *inputs; /* or: */
+    const char *const *texts;
     size_t count;
     cascade_child_options options;
     cascade_uuid *ids;
@@ -85,11 +85,12 @@ check_call(call *c, const cascade_child_options *given)
         err = csc_check_name("node name", c->child_node);
     if (err != CASCADE_OK)
         return err;
-    if (c->node == NULL || c->ids == NULL || c->inputs == NULL)
+    if (c->node == NULL || c->ids == NULL ||
+        (c->inputs == NULL && c->texts == NULL))
         return csc_fail(CASCADE_ERR_INVALID, "child %s: %s is NULL", c->name,
-                        c->node == NULL     ? "node"
-                        : c->inputs == NULL ? "inputs"
-                                            : "id");
+                        c->node == NULL  ? "node"
+                        : c->ids == NULL ? "id"
+                                         : "inputs");
     if (c->count < 1 || c->count > CHILDREN_MAX)
         return csc_fail(CASCADE_ERR_INVALID,
                         "child %s: give 1 to %d children, not %zu", c->name,
@@ -140,38 +141,38 @@ begin_post(call *c)
     return post->arena.failed ? csc_fail_memory() : CASCADE_OK;
 }
 
-/* {} where there is none. Counted against the node's bytes. */
+static csc_json_given
+input_at(const call *c, size_t at)
+{
+    return c->texts != NULL ? csc_json_given_text(c->texts[at])
+                            : csc_json_given_tree(c->inputs[at]);
+}
+
+/* Counted against the node's bytes. */
 static cascade_err
-keep_input(call *c, const cJSON *input, const char **copy)
+keep_input(call *c, csc_json_given input, const char **copy)
 {
     const cascade_engine *engine = c->node->engine;
     csc_post *post = c->post;
-    csc_buf text = {0};
+    size_t len = 0;
     cascade_err err = CASCADE_OK;
 
     csc_assert(post != NULL);
-    *copy = "{}";
-    if (input == NULL)
-        return CASCADE_OK;
-    err = csc_json_tree_canon("input", input, engine->store->config.payload_max,
-                              &text);
+    err = csc_json_given_keep("input", input, engine->store->config.payload_max,
+                              &post->arena, copy, &len);
     if (err == CASCADE_OK &&
-        post->effects.bytes + text.len > engine->options.execution_bytes_max)
+        post->effects.bytes + len > engine->options.execution_bytes_max)
         err = csc_fail(CASCADE_ERR_TOO_LARGE,
                        "child %s: the inputs of one call exceed %zu bytes; "
                        "start them in several",
                        c->name, engine->options.execution_bytes_max);
-    if (err == CASCADE_OK) {
-        *copy = csc_arena_strndup(&post->arena, text.data, text.len);
-        post->effects.bytes += text.len;
-        err = *copy != NULL ? CASCADE_OK : csc_fail_memory();
-    }
-    csc_buf_fini(&text);
+    if (err == CASCADE_OK)
+        post->effects.bytes += len;
     return err;
 }
 
 static cascade_err
-add_child(call *c, csc_child **last, const cJSON *input, uint32_t occurrence)
+add_child(call *c, csc_child **last, csc_json_given input, uint32_t occurrence)
 {
     cascade_err err = c->post == NULL ? begin_post(c) : CASCADE_OK;
     csc_child *child = NULL;
@@ -223,7 +224,7 @@ find_or_add(call *c)
         } else if (csc_node_is_cancelled(c->node)) {
             err = csc_part_cancelled(&part);
         } else {
-            err = add_child(c, &last, c->inputs[i], part.occurrence);
+            err = add_child(c, &last, input_at(c, i), part.occurrence);
         }
     }
     return err;
@@ -274,6 +275,33 @@ cascade_node_start_child(cascade_node *node, const char *name,
 {
     return cascade_node_start_children(node, name, child_node, &input, 1,
                                        options, id);
+}
+
+cascade_err
+cascade_node_start_children_text(cascade_node *node, const char *name,
+                                 const char *child_node,
+                                 const char *const *inputs, size_t count,
+                                 const cascade_child_options *options,
+                                 cascade_uuid *ids)
+{
+    call c = {.node = node,
+              .name = name,
+              .child_node = child_node,
+              .texts = inputs,
+              .count = count,
+              .ids = ids};
+
+    return start_children(&c, options);
+}
+
+cascade_err
+cascade_node_start_child_text(cascade_node *node, const char *name,
+                              const char *child_node, const char *input,
+                              const cascade_child_options *options,
+                              cascade_uuid *id)
+{
+    return cascade_node_start_children_text(node, name, child_node, &input, 1,
+                                            options, id);
 }
 
 /* ---- Awaiting ----------------------------------------------------------- */
@@ -386,27 +414,16 @@ check_await(const cascade_node *node, const void *id)
 }
 
 static cascade_err
-give_result(const csc_exec *child, cJSON **result)
+give_result(cascade_node *node, const csc_exec *child, csc_node_out out)
 {
-    cJSON *tree = NULL;
-
     if (child->status == CASCADE_EXECUTION_FAILED)
         return csc_fail(CASCADE_ERR_FAILED, "the child ended in ERROR: %s",
                         child->error != NULL ? child->error : "it failed");
-    if (result == NULL)
-        return csc_ok();
-    if (child->output != NULL) {
-        tree = csc_json_tree_parse(child->output);
-        if (tree == NULL)
-            return csc_fail_memory();
-    }
-    *result = tree;
-    return csc_ok();
+    return csc_node_give(node, out, child->output);
 }
 
-cascade_err
-cascade_node_await_child(cascade_node *node, const cascade_uuid *id,
-                         cJSON **result)
+static cascade_err
+await_child(cascade_node *node, const cascade_uuid *id, csc_node_out out)
 {
     csc_part part = {.kind = CSC_PART_GATHER};
     const csc_exec *child = NULL;
@@ -431,7 +448,21 @@ cascade_node_await_child(cascade_node *node, const cascade_uuid *id,
         err = gather(node, &part, &after, running);
     }
     csc_mem_free(after.items);
-    return err == CASCADE_OK ? give_result(child, result) : err;
+    return err == CASCADE_OK ? give_result(node, child, out) : err;
+}
+
+cascade_err
+cascade_node_await_child(cascade_node *node, const cascade_uuid *id,
+                         cJSON **result)
+{
+    return await_child(node, id, (csc_node_out){.tree = result});
+}
+
+cascade_err
+cascade_node_await_child_text(cascade_node *node, const cascade_uuid *id,
+                              const char **result)
+{
+    return await_child(node, id, (csc_node_out){.text = result});
 }
 
 cascade_err

@@ -87,34 +87,27 @@ check_compensate(const cascade_node *node, const char *name,
 }
 
 static cascade_err
-keep_input(cascade_node *node, csc_undo *undo, const cJSON *input)
+keep_input(cascade_node *node, csc_undo *undo, csc_json_given input)
 {
     size_t max = node->engine->options.execution_bytes_max;
-    csc_buf text = {0};
-    cascade_err err = CASCADE_OK;
+    size_t len = 0;
+    cascade_err err =
+        csc_json_given_keep("input of a compensation", input,
+                            node->engine->store->config.payload_max,
+                            &node->arena, &undo->input, &len);
 
-    undo->input = "{}";
-    if (input == NULL)
-        return CASCADE_OK;
-    err = csc_json_tree_canon("input of a compensation", input,
-                              node->engine->store->config.payload_max, &text);
-    if (err == CASCADE_OK && text.len > max - node->undo_bytes)
+    if (err == CASCADE_OK && len > max - node->undo_bytes)
         err = csc_fail(CASCADE_ERR_TOO_LARGE,
                        "compensation %s: the inputs of all would exceed %zu "
                        "bytes",
                        undo->part.name, max);
-    if (err == CASCADE_OK) {
-        undo->input = csc_arena_strndup(&node->arena, text.data, text.len);
-        node->undo_bytes += text.len;
-        if (undo->input == NULL)
-            err = csc_fail_memory();
-    }
-    csc_buf_fini(&text);
+    if (err == CASCADE_OK)
+        node->undo_bytes += len;
     return err;
 }
 
 static cascade_err
-add_undo(cascade_node *node, const csc_undo *given, const cJSON *input)
+add_undo(cascade_node *node, const csc_undo *given, csc_json_given input)
 {
     csc_undo *undo = csc_arena_alloc(&node->arena, 1, sizeof(*undo));
     cascade_err err = CASCADE_OK;
@@ -137,10 +130,9 @@ add_undo(cascade_node *node, const csc_undo *given, const cJSON *input)
     return csc_ok();
 }
 
-cascade_err
-cascade_node_compensate(cascade_node *node, const char *name,
-                        cascade_undo_fn undo, cJSON *input,
-                        const cascade_step_options *options)
+static cascade_err
+compensate(cascade_node *node, const char *name, cascade_undo_fn undo,
+           csc_json_given input, const cascade_step_options *options)
 {
     csc_undo made = {.part = {.kind = CSC_PART_UNDO, .name = name}, .fn = undo};
     cascade_err err = check_compensate(node, name, undo);
@@ -151,10 +143,27 @@ cascade_node_compensate(cascade_node *node, const char *name,
         err = csc_step_read_attempts(name, options, &made.attempts);
     if (err == CASCADE_OK && node->suspended)
         err = csc_part_suspend(node, node->pending);
-    if (err == CASCADE_OK)
-        err = add_undo(node, &made, input);
+    return err == CASCADE_OK ? add_undo(node, &made, input) : err;
+}
+
+cascade_err
+cascade_node_compensate(cascade_node *node, const char *name,
+                        cascade_undo_fn undo, cJSON *input,
+                        const cascade_step_options *options)
+{
+    cascade_err err =
+        compensate(node, name, undo, csc_json_given_tree(input), options);
+
     cJSON_Delete(input);
     return err;
+}
+
+cascade_err
+cascade_node_compensate_text(cascade_node *node, const char *name,
+                             cascade_undo_fn undo, const char *input,
+                             const cascade_step_options *options)
+{
+    return compensate(node, name, undo, csc_json_given_text(input), options);
 }
 
 /* ---- The decision ------------------------------------------------------- */

@@ -21,7 +21,6 @@
 #include "base/check.h"
 #include "base/data/buf.h"
 #include "base/error.h"
-#include "base/json/json.h"
 #include "base/lock.h"
 #include "base/mem.h"
 #include "cascade/cascade.h"
@@ -70,12 +69,12 @@ find_last(const cascade_node *node, const char *key)
     return last != NULL ? last : last_event(node, key, false);
 }
 
-cascade_err
-cascade_node_get(cascade_node *node, const char *key, const cJSON **value)
+/* `what`: one of `out` has to be there, here and below. */
+static cascade_err
+get(cascade_node *node, const char *key, const void *what, csc_node_out out)
 {
     const char *last = NULL;
-    const cJSON *tree = NULL;
-    cascade_err err = csc_node_check(node, "get", value);
+    cascade_err err = csc_node_check(node, "get", what);
 
     if (err == CASCADE_OK)
         err = csc_check_text("context key", key);
@@ -87,11 +86,19 @@ cascade_node_get(cascade_node *node, const char *key, const cJSON **value)
                         "the context has no value for that key that execution "
                         "%d can see",
                         (int)node->exec->function_id);
-    tree = csc_node_keep(node, csc_json_tree_parse(last));
-    if (tree == NULL)
-        return CASCADE_ERR_NO_MEMORY;
-    *value = tree;
-    return csc_ok();
+    return csc_node_give(node, out, last);
+}
+
+cascade_err
+cascade_node_get(cascade_node *node, const char *key, const cJSON **value)
+{
+    return get(node, key, value, (csc_node_out){.kept = value});
+}
+
+cascade_err
+cascade_node_get_text(cascade_node *node, const char *key, const char **value)
+{
+    return get(node, key, value, (csc_node_out){.text = value});
 }
 
 /* ---- Several values ----------------------------------------------------- */
@@ -200,10 +207,10 @@ read_values(reading *r, size_t nth, size_t count, const char **values)
 
 static cascade_err
 give_values(cascade_node *node, const char *const *texts, size_t count,
-            const cJSON **values)
+            csc_node_out out)
 {
     csc_buf list = {0};
-    const cJSON *tree = NULL;
+    cascade_err err = CASCADE_OK;
 
     csc_buf_add_char(&list, '[');
     for (size_t i = 0; i < count; i++) {
@@ -212,13 +219,9 @@ give_values(cascade_node *node, const char *const *texts, size_t count,
         csc_buf_add_text(&list, texts[i]);
     }
     csc_buf_add_char(&list, ']');
-    if (!list.failed)
-        tree = csc_node_keep(node, csc_json_tree_parse(list.data));
+    err = list.failed ? csc_fail_memory() : csc_node_give(node, out, list.data);
     csc_buf_fini(&list);
-    if (tree == NULL)
-        return csc_fail_memory();
-    *values = tree;
-    return CASCADE_OK;
+    return err;
 }
 
 /* The place of the first, of `all`. */
@@ -233,7 +236,7 @@ place_of(int64_t begin, size_t all)
 }
 
 static cascade_err
-read_part(reading *r, int64_t begin, size_t limit, const cJSON **values)
+read_part(reading *r, int64_t begin, size_t limit, csc_node_out out)
 {
     cascade_err err = open_reading(r);
     size_t nth = place_of(begin, r->all);
@@ -247,23 +250,23 @@ read_part(reading *r, int64_t begin, size_t limit, const cJSON **values)
     if (err == CASCADE_OK)
         err = read_values(r, nth, count, texts);
     if (err == CASCADE_OK)
-        err = give_values(r->node, texts, count, values);
+        err = give_values(r->node, texts, count, out);
     csc_mem_free(texts);
     csc_context_fini(&r->context);
     return err;
 }
 
-cascade_err
-cascade_node_history_part(cascade_node *node, const char *key, int64_t begin,
-                          size_t limit, const cJSON **values, size_t *count)
+static cascade_err
+history(cascade_node *node, const char *key, int64_t begin, size_t limit,
+        const void *what, csc_node_out out, size_t *count)
 {
     reading r = {.node = node, .key = key};
-    cascade_err err = csc_node_check(node, "history", values);
+    cascade_err err = csc_node_check(node, "history", what);
 
     if (err == CASCADE_OK)
         err = csc_check_text("context key", key);
     if (err == CASCADE_OK)
-        err = read_part(&r, begin, limit, values);
+        err = read_part(&r, begin, limit, out);
     if (err != CASCADE_OK)
         return err;
     if (count != NULL)
@@ -272,7 +275,31 @@ cascade_node_history_part(cascade_node *node, const char *key, int64_t begin,
 }
 
 cascade_err
+cascade_node_history_part(cascade_node *node, const char *key, int64_t begin,
+                          size_t limit, const cJSON **values, size_t *count)
+{
+    return history(node, key, begin, limit, values,
+                   (csc_node_out){.kept = values}, count);
+}
+
+cascade_err
+cascade_node_history_part_text(cascade_node *node, const char *key,
+                               int64_t begin, size_t limit, const char **values,
+                               size_t *count)
+{
+    return history(node, key, begin, limit, values,
+                   (csc_node_out){.text = values}, count);
+}
+
+cascade_err
 cascade_node_history(cascade_node *node, const char *key, const cJSON **values)
 {
     return cascade_node_history_part(node, key, 0, SIZE_MAX, values, NULL);
+}
+
+cascade_err
+cascade_node_history_text(cascade_node *node, const char *key,
+                          const char **values)
+{
+    return cascade_node_history_part_text(node, key, 0, SIZE_MAX, values, NULL);
 }

@@ -10,7 +10,6 @@
 
 #include "base/check.h"
 #include "base/data/arena.h"
-#include "base/data/buf.h"
 #include "base/data/tree.h"
 #include "base/error.h"
 #include "base/json/json.h"
@@ -127,26 +126,6 @@ csc_continue_as_new_check(cascade_node *node)
 }
 
 static cascade_err
-keep_input(const cascade_node *node, const cJSON *input, const char **copy)
-{
-    csc_buf text = {0};
-    cascade_err err = CASCADE_OK;
-
-    *copy = "{}";
-    if (input == NULL)
-        return CASCADE_OK;
-    err = csc_json_tree_canon("input", input,
-                              node->engine->store->config.payload_max, &text);
-    if (err == CASCADE_OK) {
-        *copy = csc_arena_strndup(&node->post->arena, text.data, text.len);
-        if (*copy == NULL)
-            err = csc_fail_memory();
-    }
-    csc_buf_fini(&text);
-    return err;
-}
-
-static cascade_err
 check_call(const cascade_node *node, const char *first_node)
 {
     cascade_err err = csc_node_check_origin(node);
@@ -163,7 +142,8 @@ check_call(const cascade_node *node, const char *first_node)
 }
 
 static cascade_err
-continue_as_new(cascade_node *node, const char *first_node, const cJSON *input)
+continue_as_new(cascade_node *node, const char *first_node,
+                csc_json_given input)
 {
     csc_next_run next = {.node = NULL};
     cascade_err err = check_call(node, first_node);
@@ -172,7 +152,9 @@ continue_as_new(cascade_node *node, const char *first_node, const cJSON *input)
         return err;
     if (node->suspended)
         return csc_part_suspend(node, node->pending);
-    err = keep_input(node, input, &next.input);
+    err = csc_json_given_keep("input", input,
+                              node->engine->store->config.payload_max,
+                              &node->post->arena, &next.input, NULL);
     if (err == CASCADE_OK)
         err = look(node, first_node, &next);
     if (err == CASCADE_OK)
@@ -193,8 +175,16 @@ cascade_err
 cascade_node_continue_as_new(cascade_node *node, const char *first_node,
                              cJSON *input)
 {
-    cascade_err err = continue_as_new(node, first_node, input);
+    cascade_err err =
+        continue_as_new(node, first_node, csc_json_given_tree(input));
 
     cJSON_Delete(input);
     return err;
+}
+
+cascade_err
+cascade_node_continue_as_new_text(cascade_node *node, const char *first_node,
+                                  const char *input)
+{
+    return continue_as_new(node, first_node, csc_json_given_text(input));
 }

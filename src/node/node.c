@@ -159,6 +159,33 @@ csc_node_keep(cascade_node *node, cJSON *tree)
     return tree;
 }
 
+cascade_err
+csc_node_give(cascade_node *node, csc_node_out out, const char *text)
+{
+    const char *copy = NULL;
+    cJSON *tree = NULL;
+
+    if (text != NULL && out.text != NULL) {
+        copy = csc_arena_strdup(&node->arena, text);
+        if (copy == NULL)
+            return csc_fail_memory();
+    }
+    if (text != NULL && (out.tree != NULL || out.kept != NULL)) {
+        tree = csc_json_tree_parse(text);
+        if (out.kept != NULL)
+            tree = csc_node_keep(node, tree);
+        if (tree == NULL)
+            return csc_fail_memory();
+    }
+    if (out.tree != NULL)
+        *out.tree = tree;
+    if (out.kept != NULL)
+        *out.kept = tree;
+    if (out.text != NULL)
+        *out.text = copy;
+    return csc_ok();
+}
+
 /* ---- Producing ---------------------------------------------------------- */
 
 cascade_err
@@ -187,23 +214,33 @@ gather_into(const cascade_node *node)
                         .spawns_max = node->call->ids_left - of_step};
 }
 
-cascade_err
-cascade_node_put_ui(cascade_node *node, const char *key, cJSON *value,
-                    cJSON *ui_value)
+/* `value` has to be there. */
+static cascade_err
+put(cascade_node *node, const char *key, const void *value,
+    const csc_json_given values[2])
 {
-    const cJSON *const trees[2] = {value, ui_value};
-    const char *const texts[2] = {NULL, NULL};
     cascade_err err = csc_node_check(node, "put", value);
 
     if (err == CASCADE_OK) {
         csc_gather gather = gather_into(node);
 
-        err = csc_effects_put(&gather, key, trees, texts);
+        err = csc_effects_put(&gather, key, values);
     }
+    return err == CASCADE_OK ? csc_ok() : err;
+}
+
+cascade_err
+cascade_node_put_ui(cascade_node *node, const char *key, cJSON *value,
+                    cJSON *ui_value)
+{
+    const csc_json_given values[2] = {csc_json_given_tree(value),
+                                      csc_json_given_tree(ui_value)};
+    cascade_err err = put(node, key, value, values);
+
     if (ui_value != value)
         cJSON_Delete(ui_value);
     cJSON_Delete(value);
-    return err == CASCADE_OK ? csc_ok() : err;
+    return err;
 }
 
 cascade_err
@@ -216,16 +253,12 @@ cascade_err
 cascade_node_put_text(cascade_node *node, const char *key, const char *text,
                       const char *ui_text)
 {
-    const cJSON *const trees[2] = {NULL, NULL};
-    const char *const texts[2] = {text, ui_text};
-    cascade_err err = csc_node_check(node, "put", text);
+    csc_json_given values[2] = {csc_json_given_text(text),
+                                csc_json_given_tree(NULL)};
 
-    if (err == CASCADE_OK) {
-        csc_gather gather = gather_into(node);
-
-        err = csc_effects_put(&gather, key, trees, texts);
-    }
-    return err == CASCADE_OK ? csc_ok() : err;
+    if (ui_text != NULL)
+        values[1] = csc_json_given_text(ui_text);
+    return put(node, key, text, values);
 }
 
 cascade_err
@@ -240,10 +273,11 @@ csc_node_refuse_step(const cascade_node *node, const char *what,
                     what, name, node->step_name);
 }
 
-cascade_err
-cascade_node_output(cascade_node *node, cJSON *output)
+/* `value` has to be there. */
+static cascade_err
+give_output(cascade_node *node, const void *value, csc_json_given output)
 {
-    cascade_err err = csc_node_check(node, "output", output);
+    cascade_err err = csc_node_check(node, "output", value);
 
     if (err == CASCADE_OK && node->step != NULL)
         err = csc_fail(CASCADE_ERR_MISUSE,
@@ -252,15 +286,47 @@ cascade_node_output(cascade_node *node, cJSON *output)
     if (err == CASCADE_OK) {
         csc_gather gather = gather_into(node);
 
-        err = csc_effects_output(&gather, output, NULL);
+        err = csc_effects_output(&gather, "output", output);
     }
-    cJSON_Delete(output);
     return err == CASCADE_OK ? csc_ok() : err;
 }
 
 cascade_err
-cascade_node_spawn(cascade_node *node, const char *node_name, cJSON *input,
-                   const cascade_spawn_options *options)
+cascade_node_output(cascade_node *node, cJSON *output)
+{
+    cascade_err err = give_output(node, output, csc_json_given_tree(output));
+
+    cJSON_Delete(output);
+    return err;
+}
+
+cascade_err
+cascade_node_output_text(cascade_node *node, const char *output)
+{
+    return give_output(node, output, csc_json_given_text(output));
+}
+
+cascade_err
+cascade_node_step_result_text(cascade_node *node, const char *result)
+{
+    cascade_err err = csc_node_check(node, "result of a step", result);
+
+    if (err == CASCADE_OK && (node->step == NULL || !node->step_gives))
+        err = csc_fail(CASCADE_ERR_MISUSE,
+                       "cascade_node_step_result_text() outside of a step; a "
+                       "node gives its output, and a compensation nothing");
+    if (err == CASCADE_OK) {
+        csc_gather gather = gather_into(node);
+
+        err = csc_effects_output(&gather, "result of a step",
+                                 csc_json_given_text(result));
+    }
+    return err == CASCADE_OK ? csc_ok() : err;
+}
+
+static cascade_err
+spawn(cascade_node *node, const char *node_name, csc_json_given input,
+      const cascade_spawn_options *options)
 {
     cascade_spawn_options known = {0};
     cascade_err err = csc_node_check(node, "spawn", node_name);
@@ -273,8 +339,25 @@ cascade_node_spawn(cascade_node *node, const char *node_name, cJSON *input,
 
         err = csc_effects_spawn(&gather, node_name, input, &known);
     }
-    cJSON_Delete(input);
     return err == CASCADE_OK ? csc_ok() : err;
+}
+
+cascade_err
+cascade_node_spawn(cascade_node *node, const char *node_name, cJSON *input,
+                   const cascade_spawn_options *options)
+{
+    cascade_err err =
+        spawn(node, node_name, csc_json_given_tree(input), options);
+
+    cJSON_Delete(input);
+    return err;
+}
+
+cascade_err
+cascade_node_spawn_text(cascade_node *node, const char *node_name,
+                        const char *input, const cascade_spawn_options *options)
+{
+    return spawn(node, node_name, csc_json_given_text(input), options);
 }
 
 uint32_t
@@ -305,32 +388,47 @@ tell_progress(cascade_node *node, const char *progress)
     return err == CASCADE_OK ? csc_ok() : err;
 }
 
-cascade_err
-cascade_node_heartbeat(cascade_node *node, cJSON *progress)
+static cascade_err
+beat(cascade_node *node, csc_json_given progress)
 {
     csc_buf text = {0};
+    bool any = !csc_json_given_is_none(progress);
     cascade_err err = csc_node_check(node, "heartbeat", node);
 
     if (err == CASCADE_OK)
         err = csc_txn_refuse(node, "a heartbeat");
-    if (err == CASCADE_OK && progress != NULL)
-        err =
-            csc_json_tree_canon("progress", progress,
-                                node->engine->store->config.payload_max, &text);
+    if (err == CASCADE_OK && any)
+        err = csc_json_given_canon("progress", progress,
+                                   node->engine->store->config.payload_max,
+                                   &text);
     if (err == CASCADE_OK)
-        err = tell_progress(node, progress != NULL ? text.data : NULL);
+        err = tell_progress(node, any ? text.data : NULL);
     csc_buf_fini(&text);
+    return err;
+}
+
+cascade_err
+cascade_node_heartbeat(cascade_node *node, cJSON *progress)
+{
+    cascade_err err = beat(node, csc_json_given_tree(progress));
+
     cJSON_Delete(progress);
     return err;
 }
 
 cascade_err
-cascade_node_progress(cascade_node *node, const cJSON **progress)
+cascade_node_heartbeat_text(cascade_node *node, const char *progress)
 {
-    const cJSON *tree = NULL;
+    return beat(node, csc_json_given_text(progress));
+}
+
+/* One of `out` has to be there. */
+static cascade_err
+read_progress(cascade_node *node, const void *what, csc_node_out out)
+{
     const char *text = NULL;
     bool any = false;
-    cascade_err err = csc_node_check(node, "progress", progress);
+    cascade_err err = csc_node_check(node, "progress", what);
 
     if (err != CASCADE_OK)
         return err;
@@ -344,11 +442,21 @@ cascade_node_progress(cascade_node *node, const cJSON **progress)
         return csc_fail(CASCADE_ERR_NOT_FOUND,
                         "no heartbeat of execution %d has saved progress",
                         (int)node->exec->function_id);
-    tree = text != NULL ? csc_node_keep(node, csc_json_tree_parse(text)) : NULL;
-    if (tree == NULL)
+    if (text == NULL)
         return csc_fail_memory();
-    *progress = tree;
-    return csc_ok();
+    return csc_node_give(node, out, text);
+}
+
+cascade_err
+cascade_node_progress(cascade_node *node, const cJSON **progress)
+{
+    return read_progress(node, progress, (csc_node_out){.kept = progress});
+}
+
+cascade_err
+cascade_node_progress_text(cascade_node *node, const char **progress)
+{
+    return read_progress(node, progress, (csc_node_out){.text = progress});
 }
 
 static void

@@ -20,6 +20,14 @@
 #include "held/run/time_limit.h"
 #include "state/state.h"
 
+/* Where it goes what a call gives: to a tree of the caller's, to a tree or a
+ * text of the node's, or nowhere. */
+typedef struct csc_node_out {
+    cJSON **tree;
+    const cJSON **kept;
+    const char **text;
+} csc_node_out;
+
 /* How often a part of that kind and name was asked for in this entry. */
 typedef struct csc_asked {
     struct csc_asked *next;
@@ -53,6 +61,7 @@ struct cascade_node {
     bool used_up;      /* there is no id for the part that it asked for */
     bool unwound;      /* since it is being undone, and nothing new begins */
     int step_attempt;  /* inside a step with options, else 0 */
+    bool step_gives;   /* and its function may give a result */
     bool step_barred;  /* it could not even begin: that is no attempt of it */
     int spared;        /* steps that began though it is to leave: part.c */
     csc_arena arena;   /* what belongs to the node until it returns */
@@ -90,6 +99,12 @@ cascade_err csc_node_refuse_step(const cascade_node *node, const char *what,
 
 /* The node's own tree: freed when it returns. NULL gives NULL and no memory. */
 cJSON *csc_node_keep(cascade_node *node, cJSON *tree);
+
+/* Gives canonical text there, or none (NULL). CASCADE_ERR_NO_MEMORY, and
+ * nothing is written. The text is copied: what it lies in may go while the
+ * function runs, when that is late. */
+cascade_err csc_node_give(cascade_node *node, csc_node_out out,
+                          const char *text);
 
 /* <cascade>/<parent>/<name>#<n> in the node's arena; NULL without memory. */
 const char *csc_node_path(cascade_node *node, int32_t parent, const char *name,
@@ -186,12 +201,17 @@ cascade_err csc_continue_as_new_check(cascade_node *node);
 cascade_err csc_compensate_undo(cascade_node *node, const char *error,
                                 const char **failure);
 /* cascade_node_await() and cascade_node_step() for names that no user can give:
- * these are not checked. */
+ * these are not checked. `*payload` is that of the record. */
 cascade_err csc_wait_for(cascade_node *node, const char *name,
-                         int64_t timeout_ms, cJSON **payload);
+                         int64_t timeout_ms, const char **payload);
 cascade_err csc_step_run(cascade_node *node, const char *name,
                          cascade_step_fn fn, void *arg,
-                         const cascade_step_options *options, cJSON **result);
+                         const cascade_step_options *options, csc_node_out out);
+/* The same for a name that is checked. */
+cascade_err csc_step_call(cascade_node *node, const char *name,
+                          cascade_step_fn fn, void *arg,
+                          const cascade_step_options *options,
+                          csc_node_out out);
 
 /* ---- txn.c ------------------------------------------------------ */
 

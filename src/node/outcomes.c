@@ -101,27 +101,34 @@ add_outcomes(cascade_node *node, csc_buf *out)
     return err;
 }
 
+/* One of `out` has to be there. */
+static cascade_err
+give_outcomes(cascade_node *node, const void *what, csc_node_out out)
+{
+    csc_buf text = {0};
+    cascade_err err = csc_node_check_origin(node);
+
+    if (err != CASCADE_OK)
+        return err;
+    if (node == NULL || what == NULL)
+        return csc_fail(CASCADE_ERR_INVALID, "outcomes: an argument is NULL");
+    err = add_outcomes(node, &text);
+    if (err == CASCADE_OK)
+        err = text.failed || node->arena.failed
+                  ? csc_fail_memory()
+                  : csc_node_give(node, out, text.data);
+    csc_buf_fini(&text);
+    return err;
+}
+
 cascade_err
 cascade_node_outcomes(cascade_node *node, const cJSON **outcomes)
 {
-    csc_buf text = {0};
-    const cJSON *tree = NULL;
-    cascade_err err = CASCADE_OK;
+    return give_outcomes(node, outcomes, (csc_node_out){.kept = outcomes});
+}
 
-    if (csc_node_check_origin(node) != CASCADE_OK)
-        return CASCADE_ERR_MISUSE;
-    if (node == NULL || outcomes == NULL)
-        return csc_fail(CASCADE_ERR_INVALID, "outcomes: an argument is NULL");
-    err = add_outcomes(node, &text);
-    if (err != CASCADE_OK) {
-        csc_buf_fini(&text);
-        return err;
-    }
-    if (!text.failed && !node->arena.failed)
-        tree = csc_node_keep(node, csc_json_tree_parse(text.data));
-    csc_buf_fini(&text);
-    if (tree == NULL)
-        return csc_fail_memory();
-    *outcomes = tree;
-    return csc_ok();
+cascade_err
+cascade_node_outcomes_text(cascade_node *node, const char **outcomes)
+{
+    return give_outcomes(node, outcomes, (csc_node_out){.text = outcomes});
 }

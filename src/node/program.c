@@ -251,10 +251,10 @@ run_program(cascade_node *node, void *arg, cJSON **result)
     return err;
 }
 
-cascade_err
-cascade_node_program(cascade_node *node, const char *name,
-                     const cascade_program *program,
-                     const cascade_step_options *options, cJSON **result)
+static cascade_err
+program_step(cascade_node *node, const char *name,
+             const cascade_program *program,
+             const cascade_step_options *options, csc_node_out out)
 {
     cascade_program known = {0};
     program_call call = {.program = &known, .name = name};
@@ -276,5 +276,24 @@ cascade_node_program(cascade_node *node, const char *name,
         known.grace_ms = GRACE_DEFAULT_MS;
     if (known.grace_ms < 0)
         known.grace_ms = 0;
-    return cascade_node_step(node, name, run_program, &call, options, result);
+    return csc_step_call(node, name, run_program, &call, options, out);
+}
+
+cascade_err
+cascade_node_program(cascade_node *node, const char *name,
+                     const cascade_program *program,
+                     const cascade_step_options *options, cJSON **result)
+{
+    return program_step(node, name, program, options,
+                        (csc_node_out){.tree = result});
+}
+
+cascade_err
+cascade_node_program_text(cascade_node *node, const char *name,
+                          const cascade_program *program,
+                          const cascade_step_options *options,
+                          const char **result)
+{
+    return program_step(node, name, program, options,
+                        (csc_node_out){.text = result});
 }

@@ -54,7 +54,7 @@ typedef struct csc_step_call {
     csc_attempts attempts;
     int32_t failed; /* attempts so far */
     int64_t started_at_ms;
-    cJSON **result;
+    csc_node_out out;
 } call;
 
 /* What a step that is recorded already does without. */
@@ -94,20 +94,10 @@ csc_step_read_attempts(const char *name, const cascade_step_options *options,
 static cascade_err
 give_recorded(const call *c, const csc_exec *step)
 {
-    cJSON *tree = NULL;
     cascade_err err = csc_part_pass_one(c->node, &c->part, step);
 
-    if (err != CASCADE_OK)
-        return err;
-    if (c->result == NULL)
-        return csc_ok();
-    if (step->output != NULL) {
-        tree = csc_json_tree_parse(step->output);
-        if (tree == NULL)
-            return csc_fail_memory();
-    }
-    *c->result = tree;
-    return csc_ok();
+    return err == CASCADE_OK ? csc_node_give(c->node, c->out, step->output)
+                             : err;
 }
 
 /* ---- Recording ---------------------------------------------------------- */
@@ -278,6 +268,10 @@ after_success(const call *c, csc_post *post, cJSON *result)
     if (result != NULL)
         err = csc_json_tree_canon("result of a step", result,
                                   engine->store->config.payload_max, &text);
+    if (result != NULL && post->effects.output != NULL) {
+        post->effects.bytes -= strlen(post->effects.output);
+        post->effects.output = NULL;
+    }
     if (err == CASCADE_OK &&
         text.len + post->effects.bytes > engine->options.execution_bytes_max)
         err = csc_fail(CASCADE_ERR_TOO_LARGE,
@@ -317,6 +311,7 @@ run_step(call *c, cascade_step_fn fn, void *arg)
     node->step = post;
     node->step_name = c->key;
     node->step_attempt = c->own ? c->failed + 1 : 0;
+    node->step_gives = c->part.kind == CSC_PART_STEP;
     node->step_barred = false;
     node->error = NULL;
     if (c->part.kind == CSC_PART_UNDO)
@@ -359,12 +354,12 @@ csc_step_run_part(cascade_node *node, const csc_part *part,
 
 cascade_err
 csc_step_run(cascade_node *node, const char *name, cascade_step_fn fn,
-             void *arg, const cascade_step_options *options, cJSON **result)
+             void *arg, const cascade_step_options *options, csc_node_out out)
 {
     call c = {.node = node,
               .part = {.kind = CSC_PART_STEP, .name = name},
               .own = options != NULL,
-              .result = result};
+              .out = out};
     const csc_exec *step = NULL;
     bool leave = false;
     cascade_err err = CASCADE_OK;
@@ -391,9 +386,8 @@ csc_step_run(cascade_node *node, const char *name, cascade_step_fn fn,
 }
 
 cascade_err
-cascade_node_step(cascade_node *node, const char *name, cascade_step_fn fn,
-                  void *arg, const cascade_step_options *options,
-                  cJSON **result)
+csc_step_call(cascade_node *node, const char *name, cascade_step_fn fn,
+              void *arg, const cascade_step_options *options, csc_node_out out)
 {
     cascade_err err = csc_node_check_origin(node);
 
@@ -401,7 +395,24 @@ cascade_node_step(cascade_node *node, const char *name, cascade_step_fn fn,
         err = csc_check_name("step name", name);
     if (err == CASCADE_OK)
         err = csc_txn_refuse(node, "a step");
-    return err == CASCADE_OK
-               ? csc_step_run(node, name, fn, arg, options, result)
-               : err;
+    return err == CASCADE_OK ? csc_step_run(node, name, fn, arg, options, out)
+                             : err;
+}
+
+cascade_err
+cascade_node_step(cascade_node *node, const char *name, cascade_step_fn fn,
+                  void *arg, const cascade_step_options *options,
+                  cJSON **result)
+{
+    return csc_step_call(node, name, fn, arg, options,
+                         (csc_node_out){.tree = result});
+}
+
+cascade_err
+cascade_node_step_text(cascade_node *node, const char *name, cascade_step_fn fn,
+                       void *arg, const cascade_step_options *options,
+                       const char **result)
+{
+    return csc_step_call(node, name, fn, arg, options,
+                         (csc_node_out){.text = result});
 }

@@ -19,6 +19,7 @@
 #include "base/data/buf.h"
 #include "base/error.h"
 #include "base/json/json.h"
+#include "base/mem.h"
 #include "cascade/cascade.h"
 #include "change/op.h"
 #include "held/engine_state.h"
@@ -29,25 +30,48 @@
 /* That of a request id has 307 at most; another program's may have more. */
 #define PATH_MAX_BYTES 1024
 
-/* What the ticket points at: the path is behind the name. */
+/* What the ticket points at: the path is behind the name. NULL without memory.
+ */
 static const char *
-make_ticket(cascade_node *node, const char *name, const cJSON *payload)
+make_ticket(cascade_node *node, const char *name, const char *payload)
 {
-    const char *path =
-        cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(payload, "path"));
+    const char *ticket = NULL;
+    csc_json_span span;
+    char *path = NULL;
 
+    if (csc_json_read_member(payload, "path", &span) &&
+        csc_json_read_text(span, &path) && path == NULL)
+        return NULL;
     /* <name>/<path>: names have no slash */
-    return csc_arena_join(&node->arena, name, "/", path != NULL ? path : "");
+    ticket = csc_arena_join(&node->arena, name, "/", path != NULL ? path : "");
+    csc_mem_free(path);
+    return ticket;
 }
 
-cascade_err
-cascade_node_await_update(cascade_node *node, const char *name,
-                          int64_t timeout_ms, cJSON **request,
-                          const char **ticket)
+static cascade_err
+give_request(cascade_node *node, const char *payload, csc_node_out out)
+{
+    csc_json_span span;
+    char *request = NULL;
+    cascade_err err = CASCADE_OK;
+
+    if (csc_json_read_member(payload, "request", &span)) {
+        request = csc_mem_strndup(span.data, span.len);
+        if (request == NULL)
+            return csc_fail_memory();
+    }
+    err = csc_node_give(node, out, request);
+    csc_mem_free(request);
+    return err;
+}
+
+static cascade_err
+await_update(cascade_node *node, const char *name, int64_t timeout_ms,
+             csc_node_out out, const char **ticket)
 {
     const char *full = NULL;
     const char *made = NULL;
-    cJSON *payload = NULL;
+    const char *payload = NULL;
     cascade_err err = csc_node_check_origin(node);
 
     if (err == CASCADE_OK)
@@ -66,21 +90,36 @@ cascade_node_await_update(cascade_node *node, const char *name,
     if (err != CASCADE_OK)
         return err;
     made = make_ticket(node, name, payload);
-    if (made == NULL) {
-        cJSON_Delete(payload);
+    if (made == NULL)
         return csc_fail_memory();
-    }
-    *ticket = made;
-    if (request != NULL)
-        *request = cJSON_DetachItemFromObjectCaseSensitive(payload, "request");
-    cJSON_Delete(payload);
-    return csc_ok();
+    err = give_request(node, payload, out);
+    if (err == CASCADE_OK)
+        *ticket = made;
+    return err;
+}
+
+cascade_err
+cascade_node_await_update(cascade_node *node, const char *name,
+                          int64_t timeout_ms, cJSON **request,
+                          const char **ticket)
+{
+    return await_update(node, name, timeout_ms, (csc_node_out){.tree = request},
+                        ticket);
+}
+
+cascade_err
+cascade_node_await_update_text(cascade_node *node, const char *name,
+                               int64_t timeout_ms, const char **request,
+                               const char **ticket)
+{
+    return await_update(node, name, timeout_ms, (csc_node_out){.text = request},
+                        ticket);
 }
 
 /* What is recorded, and what for. */
 typedef struct reply {
     const char *path;
-    const cJSON *answer; /* NULL: {} */
+    csc_json_given answer;
 } reply;
 
 /* {"path":P,"answer":...}: the limits of a payload are those of the answer. */
@@ -92,11 +131,8 @@ write_reply(const cascade_node *node, const reply *r, csc_buf *text)
     csc_buf_add_text(text, "{\"path\":");
     csc_json_add_string(text, r->path);
     csc_buf_add_text(text, ",\"answer\":");
-    if (r->answer != NULL)
-        err = csc_json_tree_canon(
-            "answer", r->answer, node->engine->store->config.payload_max, text);
-    else
-        csc_buf_add_text(text, "{}");
+    err = csc_json_given_canon("answer", r->answer,
+                               node->engine->store->config.payload_max, text);
     csc_buf_add_char(text, '}');
     return err == CASCADE_OK && text->failed ? csc_fail_memory() : err;
 }
@@ -154,8 +190,8 @@ read_ticket(cascade_node *node, const char *ticket, const char **name,
     return err;
 }
 
-cascade_err
-cascade_node_answer(cascade_node *node, const char *ticket, cJSON *answer)
+static cascade_err
+answer_by(cascade_node *node, const char *ticket, csc_json_given answer)
 {
     const char *name = NULL;
     reply r = {.answer = answer};
@@ -163,33 +199,68 @@ cascade_node_answer(cascade_node *node, const char *ticket, cJSON *answer)
 
     if (err == CASCADE_OK)
         err = csc_txn_refuse(node, "an answer");
-    if (err == CASCADE_OK) {
-        name = csc_arena_join(&node->arena, CSC_ANSWER_NAME, name);
-        err = name != NULL
-                  ? csc_step_run(node, name, give_answer, &r, NULL, NULL)
-                  : csc_fail_memory();
-    }
+    if (err == CASCADE_OK)
+        err = csc_json_given_check("answer", answer);
+    if (err != CASCADE_OK)
+        return err;
+    name = csc_arena_join(&node->arena, CSC_ANSWER_NAME, name);
+    if (name == NULL)
+        return csc_fail_memory();
+    return csc_step_run(node, name, give_answer, &r, NULL, (csc_node_out){0});
+}
+
+cascade_err
+cascade_node_answer(cascade_node *node, const char *ticket, cJSON *answer)
+{
+    cascade_err err = answer_by(node, ticket, csc_json_given_tree(answer));
+
     cJSON_Delete(answer);
     return err;
 }
 
 cascade_err
-cascade_node_publish(cascade_node *node, const char *name, cJSON *value)
+cascade_node_answer_text(cascade_node *node, const char *ticket,
+                         const char *answer)
 {
-    const char *key = NULL;
+    return answer_by(node, ticket, csc_json_given_text(answer));
+}
+
+/* The context's key of that name. */
+static cascade_err
+make_key(cascade_node *node, const char *name, const char **key)
+{
     cascade_err err = csc_node_check_origin(node);
 
     if (err == CASCADE_OK)
         err = csc_check_name("published name", name);
     if (err == CASCADE_OK && node == NULL)
         err = csc_fail(CASCADE_ERR_INVALID, "publish %s: node is NULL", name);
-    if (err == CASCADE_OK) {
-        key = csc_arena_join(&node->arena, CSC_PUBLISHED_KEY, name);
-        err = key != NULL ? CASCADE_OK : csc_fail_memory();
-    }
+    if (err != CASCADE_OK)
+        return err;
+    *key = csc_arena_join(&node->arena, CSC_PUBLISHED_KEY, name);
+    return *key != NULL ? CASCADE_OK : csc_fail_memory();
+}
+
+cascade_err
+cascade_node_publish(cascade_node *node, const char *name, cJSON *value)
+{
+    const char *key = NULL;
+    cascade_err err = make_key(node, name, &key);
+
     if (err != CASCADE_OK) {
         cJSON_Delete(value);
         return err;
     }
     return cascade_node_put(node, key, value);
+}
+
+cascade_err
+cascade_node_publish_text(cascade_node *node, const char *name,
+                          const char *value)
+{
+    const char *key = NULL;
+    cascade_err err = make_key(node, name, &key);
+
+    return err == CASCADE_OK ? cascade_node_put_text(node, key, value, NULL)
+                             : err;
 }

@@ -26,7 +26,6 @@
 #include "base/check.h"
 #include "base/data/arena.h"
 #include "base/error.h"
-#include "base/json/json.h"
 #include "cascade/cascade.h"
 #include "change/op.h"
 #include "held/clock.h"
@@ -159,12 +158,11 @@ cascade_node_sleep_until(cascade_node *node, const char *name, int64_t at_ms)
 
 cascade_err
 csc_wait_for(cascade_node *node, const char *name, int64_t timeout_ms,
-             cJSON **payload)
+             const char **payload)
 {
     csc_part part = {.kind = CSC_PART_AWAIT, .name = name};
     wait_end end = {.delay_ms = timeout_ms, .at_ms = CASCADE_TIME_NONE};
     const csc_exec *await = NULL;
-    cJSON *tree = NULL;
     cascade_err err = CASCADE_OK;
 
     end.never = timeout_ms < 0;
@@ -177,23 +175,36 @@ csc_wait_for(cascade_node *node, const char *name, int64_t timeout_ms,
     if (await->timed_out)
         return csc_fail(CASCADE_ERR_TIMEOUT,
                         "await %s: no such signal came in time", name);
-    if (payload == NULL)
-        return csc_ok();
-    tree = csc_json_tree_parse(await->output != NULL ? await->output : "{}");
-    if (tree == NULL)
-        return csc_fail_memory();
-    *payload = tree;
-    return csc_ok();
+    *payload = await->output != NULL ? await->output : "{}";
+    return CASCADE_OK;
+}
+
+static cascade_err
+await_signal(cascade_node *node, const char *name, int64_t timeout_ms,
+             csc_node_out out)
+{
+    const char *payload = NULL;
+    cascade_err err = csc_node_check_origin(node);
+
+    if (err == CASCADE_OK)
+        err = csc_check_name("signal name", name);
+    if (err == CASCADE_OK)
+        err = csc_wait_for(node, name, timeout_ms, &payload);
+    return err == CASCADE_OK ? csc_node_give(node, out, payload) : err;
 }
 
 cascade_err
 cascade_node_await(cascade_node *node, const char *name, int64_t timeout_ms,
                    cJSON **payload)
 {
-    cascade_err err = csc_node_check_origin(node);
+    return await_signal(node, name, timeout_ms,
+                        (csc_node_out){.tree = payload});
+}
 
-    if (err == CASCADE_OK)
-        err = csc_check_name("signal name", name);
-    return err == CASCADE_OK ? csc_wait_for(node, name, timeout_ms, payload)
-                             : err;
+cascade_err
+cascade_node_await_text(cascade_node *node, const char *name,
+                        int64_t timeout_ms, const char **payload)
+{
+    return await_signal(node, name, timeout_ms,
+                        (csc_node_out){.text = payload});
 }

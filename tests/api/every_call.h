@@ -42,6 +42,19 @@ typedef struct every_handle {
                                      cJSON_CreateObject(), NULL, NULL))        \
     X(cascade_get_published,                                                   \
       cascade_get_published(h->store, &h->id, "it", &out.tree))                \
+    X(cascade_start_text,                                                      \
+      cascade_start_text(h->store, "pass", "{}", NULL, &out.started))          \
+    X(cascade_start_with_signal_text,                                          \
+      cascade_start_with_signal_text(h->store, "pass", "{}", NULL, "go", "{}", \
+                                     NULL, &out.started))                      \
+    X(cascade_signal_text,                                                     \
+      cascade_signal_text(h->store, &h->id, "go", "{}", NULL))                 \
+    X(cascade_signal_key_text,                                                 \
+      cascade_signal_key_text(h->store, NULL, "k", "go", "{}", NULL))          \
+    X(cascade_update_text,                                                     \
+      cascade_update_text(h->store, &h->id, "ask", "{}", NULL, NULL))          \
+    X(cascade_get_published_text,                                              \
+      cascade_get_published_text(h->store, &h->id, "it", &out.document))       \
     X(cascade_cancel, cascade_cancel(h->store, &h->id, NULL))                  \
     X(cascade_terminate, cascade_terminate(h->store, &h->id, NULL))            \
     X(cascade_delete, cascade_delete(h->store, &h->id, NULL))                  \
@@ -124,6 +137,43 @@ typedef struct every_handle {
       cascade_node_step(h->node, "s", every_step, NULL, NULL, NULL))           \
     X(cascade_node_program,                                                    \
       cascade_node_program(h->node, "s", &out.program, NULL, NULL))            \
+    X(cascade_node_get_text, cascade_node_get_text(h->node, "k", &out.text))   \
+    X(cascade_node_history_text,                                               \
+      cascade_node_history_text(h->node, "k", &out.text))                      \
+    X(cascade_node_history_part_text,                                          \
+      cascade_node_history_part_text(h->node, "k", 0, 1, &out.text, NULL))     \
+    X(cascade_node_output_text, cascade_node_output_text(h->node, "{}"))       \
+    X(cascade_node_spawn_text,                                                 \
+      cascade_node_spawn_text(h->node, "n", "{}", NULL))                       \
+    X(cascade_node_outcomes_text,                                              \
+      cascade_node_outcomes_text(h->node, &out.text))                          \
+    X(cascade_node_step_text,                                                  \
+      cascade_node_step_text(h->node, "s", every_step, NULL, NULL, NULL))      \
+    X(cascade_node_step_result_text,                                           \
+      cascade_node_step_result_text(h->node, "{}"))                            \
+    X(cascade_node_program_text,                                               \
+      cascade_node_program_text(h->node, "s", &out.program, NULL, NULL))       \
+    X(cascade_node_await_text, cascade_node_await_text(h->node, "a", 0, NULL)) \
+    X(cascade_node_await_update_text,                                          \
+      cascade_node_await_update_text(h->node, "u", 0, NULL, &out.text))        \
+    X(cascade_node_answer_text,                                                \
+      cascade_node_answer_text(h->node, "u/t", "{}"))                          \
+    X(cascade_node_publish_text,                                               \
+      cascade_node_publish_text(h->node, "p", "{}"))                           \
+    X(cascade_node_start_child_text,                                           \
+      cascade_node_start_child_text(h->node, "c", "n", "{}", NULL, &out.id))   \
+    X(cascade_node_start_children_text,                                        \
+      cascade_node_start_children_text(h->node, "c", "n", &out.text, 1, NULL,  \
+                                       &out.id))                               \
+    X(cascade_node_await_child_text,                                           \
+      cascade_node_await_child_text(h->node, &h->id, NULL))                    \
+    X(cascade_node_compensate_text,                                            \
+      cascade_node_compensate_text(h->node, "u", every_undo, "{}", NULL))      \
+    X(cascade_node_heartbeat_text, cascade_node_heartbeat_text(h->node, "{}")) \
+    X(cascade_node_progress_text,                                              \
+      cascade_node_progress_text(h->node, &out.text))                          \
+    X(cascade_node_continue_as_new_text,                                       \
+      cascade_node_continue_as_new_text(h->node, NULL, "{}"))                  \
     X(cascade_node_sleep, cascade_node_sleep(h->node, "z", 1))                 \
     X(cascade_node_sleep_until, cascade_node_sleep_until(h->node, "z", 1))     \
     X(cascade_node_await, cascade_node_await(h->node, "a", 0, NULL))           \

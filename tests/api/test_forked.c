@@ -140,6 +140,7 @@ static const char *const others[] = {
     "cascade_queue_list_get",
     "cascade_queue_list_free",
     "cascade_document_free",
+    "cascade_text_free",
     "cascade_json_create_int64",
     "cascade_json_add_int64",
     "cascade_json_get_int64",

@@ -120,6 +120,9 @@ cascade_test(engine_runs commands/test_runs.c support/play.c NEEDS stores)
 cascade_test(engine_runs_refused commands/test_runs_refused.c support/play.c
     NEEDS stores)
 cascade_test(engine_updates nodes/test_updates.c support/play.c NEEDS stores)
+cascade_test(engine_texts nodes/test_texts.c support/play.c NEEDS stores)
+cascade_test(engine_texts_refused nodes/test_texts_refused.c support/play.c
+    NEEDS stores)
 cascade_test(engine_instead nodes/test_instead.c support/play.c NEEDS stores)
 cascade_test(engine_joins nodes/test_joins.c support/play.c NEEDS stores)
 cascade_test(engine_jumps nodes/test_jumps.c support/play.c NEEDS stores)

@@ -13,8 +13,7 @@ root=$1
 library=$2
 allowed='AddItemToArray AddItemToObject AddNumberToObject AddStringToObject
     AddTrueToObject CreateArray CreateFalse CreateNull CreateNumber CreateObject
-    CreateString CreateTrue Delete DetachItemFromObjectCaseSensitive
-    GetArraySize GetObjectItemCaseSensitive GetStringValue IsArray IsNumber
+    CreateString CreateTrue Delete GetArraySize GetObjectItemCaseSensitive GetStringValue IsArray IsNumber
     IsObject'
 bad=no
 

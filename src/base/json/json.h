@@ -7,6 +7,8 @@
  *   text  --csc_json_canon()------> canonical text
  *   cJSON --csc_json_tree_canon()-> canonical text
  *
+ * A call that takes either has it as csc_json_given, and asks no further.
+ *
  * Canonical: object members by length of key, then bytes; no duplicate keys;
  * numbers written out as numeric does (1e2 -> 100, 1.50 -> 1.50, -0 -> 0,
  * 1E-2 -> 0.01), at most CSC_JSON_DIGITS_MAX digits; strings with the escapes
@@ -23,6 +25,7 @@
 
 #include "cascade/cascade.h"
 
+typedef struct csc_arena csc_arena;
 typedef struct csc_buf csc_buf;
 
 #define CSC_JSON_DEPTH_MAX 128
@@ -69,6 +72,38 @@ cJSON *csc_json_tree_parse(const char *canonical);
 
 /* A number with its digits, which are canonical; NULL when out of memory. */
 cJSON *csc_json_tree_number(const char *digits);
+
+/* ---- What a caller hands in ---------------------------------------------- */
+
+/* A tree, or a text; or none, where there is neither. By the text form of a
+ * call a text has to be there. Borrowed. */
+typedef struct csc_json_given {
+    const cJSON *tree;
+    const char *text;
+    bool by_text;
+} csc_json_given;
+
+csc_json_given csc_json_given_tree(const cJSON *tree);
+csc_json_given csc_json_given_text(const char *text);
+bool csc_json_given_is_none(csc_json_given given);
+
+/* As two members of a struct, at most one of which is given; else
+ * CASCADE_ERR_INVALID names `what`. */
+cascade_err csc_json_given_either(const char *what, const cJSON *tree,
+                                  const char *text, csc_json_given *given);
+
+/* CASCADE_ERR_INVALID for a text that has to be there and is not. */
+cascade_err csc_json_given_check(const char *what, csc_json_given given);
+
+/* Appends its canonical form to `out`, {} for none: the one way in. Errors as
+ * of csc_json_given_check(), csc_json_canon(), csc_json_tree_canon(). */
+cascade_err csc_json_given_canon(const char *what, csc_json_given given,
+                                 size_t max, csc_buf *out);
+
+/* The same into `arena`; `*len` (may be NULL) is its length, 0 for none. */
+cascade_err csc_json_given_keep(const char *what, csc_json_given given,
+                                size_t max, csc_arena *arena, const char **copy,
+                                size_t *len);
 
 /* Appends `text` as a canonical JSON string, with its quotes. `text` is valid
  * UTF-8 (csc_json_utf8_is) or comes from canonical JSON. */

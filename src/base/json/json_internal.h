@@ -6,6 +6,7 @@
  *   json_plain.c   its short cut, for text that is canonical but for blanks
  *   json_tree.c    the tree gate, a walk in front of the same writer; and
  *                  canonical text back into a tree
+ *   json_given.c   either of the two, as a call was given it
  *   json_int64.c   integers that a double does not hold, for trees
  *   json_writer.c  writes canonical text: commas, order of members, limits
  *   json_number.c  numbers as PostgreSQL's numeric prints them
