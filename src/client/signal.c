@@ -29,6 +29,7 @@
 
 #include "base/check.h"
 #include "base/data/arena.h"
+#include "base/data/buf.h"
 #include "base/error.h"
 #include "base/json/json.h"
 #include "base/origin.h"
@@ -54,6 +55,20 @@ check_signal(const char *name, const cascade_signal_options *given,
         err = csc_check_name("signal name", name);
     if (err == CASCADE_OK && known->request_id != NULL)
         err = csc_check_text("request id", known->request_id);
+    return err;
+}
+
+cascade_err
+csc_signal_check(const cascade_store *store, const csc_signal_spec *spec)
+{
+    cascade_signal_options options = {0};
+    csc_buf scratch = {0};
+    cascade_err err = check_signal(spec->name, spec->options, &options);
+
+    if (err == CASCADE_OK)
+        err = csc_json_given_canon("payload", spec->payload,
+                                   store->config.payload_max, &scratch);
+    csc_buf_fini(&scratch);
     return err;
 }
 

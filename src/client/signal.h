@@ -19,6 +19,10 @@ typedef struct csc_signal_spec {
     const cascade_signal_options *options;
 } csc_signal_spec;
 
+/* Whether it may be sent, as far as it tells itself. */
+cascade_err csc_signal_check(const cascade_store *store,
+                             const csc_signal_spec *spec);
+
 /* Checks it and makes its message to cascade `id`; its texts are in `arena`. */
 cascade_err csc_signal_make(cascade_store *store, csc_arena *arena,
                             const csc_signal_spec *spec, const cascade_uuid *id,

@@ -796,6 +796,22 @@ choose_run(cascade_store *store, const csc_start_spec *spec, place *here)
     return err;
 }
 
+/* What is wrong with either is found before a run is terminated for them. */
+static cascade_err
+check_both(cascade_store *store, const csc_start_spec *spec,
+           const csc_signal_spec *signal)
+{
+    csc_arena scratch = {0};
+    csc_build_start build = {0};
+    size_t bytes = 0;
+    cascade_err err = csc_signal_check(store, signal);
+
+    if (err == CASCADE_OK)
+        err = csc_start_spec_keep_first(spec, store, &scratch, &bytes, &build);
+    csc_arena_fini(&scratch);
+    return err;
+}
+
 static cascade_err
 start_with_signal(cascade_store *store, const cascade_start_spec *given,
                   const csc_signal_spec *signal, cascade_started *started)
@@ -805,6 +821,8 @@ start_with_signal(cascade_store *store, const cascade_start_spec *given,
     int32_t anew = 0;
     cascade_err err = csc_start_spec_read(given, 0, &spec);
 
+    if (err == CASCADE_OK && spec.options.reuse == CASCADE_REUSE_TERMINATE)
+        err = check_both(store, &spec, signal);
     if (err == CASCADE_OK)
         err = choose_run(store, &spec, &here);
     if (err == CASCADE_OK)

@@ -154,6 +154,42 @@ a_text_that_is_none_is_not_sent(test_db *db)
     play_end(&p);
 }
 
+/* Neither is a run of the key terminated for it. */
+static void
+a_run_is_not_terminated_for_what_is_refused(test_db *db)
+{
+    const cascade_start_options options = {
+        .size = sizeof(options), .key = "k", .reuse = CASCADE_REUSE_TERMINATE};
+    play p = {.nodes = {{"waits", wait_for_the_end}}};
+    cascade_started started = {0};
+    cascade_info *info = NULL;
+
+    play_open(&p, db, CASCADE_MODE_THREADS);
+    assert_ok(cascade_start_text(p.store, "waits", "{}", &options, &started));
+    p.id = started.id;
+    play_until(&p, "cascade.await:end", CASCADE_EXECUTION_RUNNING, 1);
+    assert_fails(CASCADE_ERR_JSON,
+                 cascade_start_text(p.store, "waits", BAD, &options, &started));
+    assert_fails(CASCADE_ERR_JSON, cascade_start_with_signal_text(
+                                       p.store, "waits", "{}", &options, "go",
+                                       BAD, NULL, &started));
+    assert_fails(CASCADE_ERR_JSON,
+                 cascade_start_with_signal_text(p.store, "waits", BAD, &options,
+                                                "go", "{}", NULL, &started));
+    assert_fails(CASCADE_ERR_INVALID, cascade_start_with_signal_text(
+                                          p.store, "waits", "{}", &options,
+                                          "go", NULL, NULL, &started));
+    assert_fails(CASCADE_ERR_INVALID, cascade_start_with_signal_text(
+                                          p.store, "waits", "{}", &options,
+                                          "g o", "{}", NULL, &started));
+    assert_ok(cascade_get(p.store, &p.id, &info));
+    assert_int_equal(info->status, CASCADE_RUNNING);
+    cascade_info_free(info);
+    assert_ok(cascade_signal_text(p.store, &p.id, "end", "{}", NULL));
+    play_await(&p, &p.id, CASCADE_COMPLETED);
+    play_end(&p);
+}
+
 /* ---- In a node ----------------------------------------------------------- */
 
 /* What each call makes of the texts: a wrong one, a long one, none. */
@@ -317,6 +353,8 @@ main(int argc, char **argv)
     static const stores_test tests[] = {
         {"a_text_that_is_none_is_not_sent", a_text_that_is_none_is_not_sent,
          STORES_ALL},
+        {"a_run_is_not_terminated_for_what_is_refused",
+         a_run_is_not_terminated_for_what_is_refused, STORES_ALL},
         PLAY_TESTS(a_node_is_told_at_the_call),
         PLAY_TESTS(the_last_result_of_a_step_counts),
     };
