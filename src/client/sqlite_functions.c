@@ -21,9 +21,7 @@
 #include <string.h>
 
 #include "base/check.h"
-#include "base/data/buf.h"
 #include "base/error.h"
-#include "base/json/json.h"
 #include "base/mem.h"
 #include "cascade/cascade.h"
 #include "store/sqlite/internal.h"
@@ -158,32 +156,12 @@ start(sqlite3_context *context, int count, sqlite3_value **values)
 typedef struct signal {
     cascade_uuid id;
     const char *name;
-    cJSON *payload; /* owned */
+    const char *payload;
     cascade_signal_options options;
 } signal;
 
 static cascade_err
-read_payload(const functions *own, const char *text, cJSON **payload)
-{
-    csc_buf canonical = {0};
-    cascade_err err;
-
-    if (text == NULL)
-        return CASCADE_OK;
-    err = csc_json_canon("payload", text, strlen(text),
-                         own->store->config.payload_max, &canonical);
-    if (err == CASCADE_OK) {
-        *payload = csc_json_tree_parse(canonical.data);
-        if (*payload == NULL)
-            err = csc_fail_memory();
-    }
-    csc_buf_fini(&canonical);
-    return err;
-}
-
-static cascade_err
-read_signal(const functions *own, int count, sqlite3_value **values,
-            signal *given)
+read_signal(int count, sqlite3_value **values, signal *given)
 {
     static const char *const names[] = {"cascade_id", "name", "payload",
                                         "request_id"};
@@ -198,9 +176,8 @@ read_signal(const functions *own, int count, sqlite3_value **values,
     if (err == CASCADE_OK)
         err = cascade_uuid_parse(texts[0], &given->id);
     given->name = texts[1];
+    given->payload = texts[2] != NULL ? texts[2] : "{}";
     given->options.request_id = texts[3];
-    if (err == CASCADE_OK)
-        err = read_payload(own, texts[2], &given->payload);
     return err;
 }
 
@@ -212,11 +189,11 @@ send_signal(sqlite3_context *context, int count, sqlite3_value **values)
     sqlite3 *db = sqlite3_context_db_handle(context);
     signal given = {.options = {.size = sizeof(given.options)}};
     int before = sqlite3_total_changes(db);
-    cascade_err err = read_signal(own, count, values, &given);
+    cascade_err err = read_signal(count, values, &given);
 
     if (err == CASCADE_OK)
-        err = cascade_signal(own->store, &given.id, given.name, given.payload,
-                             &given.options);
+        err = cascade_signal_text(own->store, &given.id, given.name,
+                                  given.payload, &given.options);
     if (err == CASCADE_OK)
         sqlite3_result_int(context, sqlite3_total_changes(db) != before);
     else if (err == CASCADE_ERR_ENDED)

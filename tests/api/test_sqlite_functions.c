@@ -180,9 +180,14 @@ signals_tell_whether_they_were_accepted(test_db *db)
                                    "    NULL, 'unserved')",
                                    id, sizeof(id)));
     snprintf(sql, sizeof(sql),
-             "SELECT cascade_signal('%s', 'news', '{\"x\": 1}', 'r1')", id);
+             "SELECT cascade_signal('%s', 'news', '{\"x\": 9007199254740993}',"
+             "    'r1')",
+             id);
     assert_int_equal(count_rows(own, sql), 1);
     assert_int_equal(count_rows(own, sql), 0);
+    assert_int_equal(count_rows(own, COUNT_MESSAGES
+                                " WHERE payload = '{\"x\":9007199254740993}'"),
+                     1);
     snprintf(sql, sizeof(sql), "SELECT cascade_signal('%s', 'news', NULL)", id);
     assert_int_equal(count_rows(own, sql), 1);
     assert_int_equal(count_rows(own, COUNT_MESSAGES), 2);

@@ -296,17 +296,6 @@ json_without_an_end_is_no_value(void **state)
     assert_int_equal(scan_count("[]"), 0);
 }
 
-static void
-long_numbers_are_found(void **state)
-{
-    (void)state;
-    assert_false(scan_has_long_number("[123456789012345,123456789012345]"));
-    assert_true(scan_has_long_number("[1234567890123456]"));
-    assert_true(scan_has_long_number("{\"a\":0.1234567890123456}"));
-    assert_false(scan_has_long_number("\"1234567890123456\\\"1\""));
-    assert_false(scan_has_long_number("\"no end 1234567890123456"));
-}
-
 int
 main(void)
 {
@@ -322,7 +311,6 @@ main(void)
         cmocka_unit_test(an_address_is_not_repeated),
         cmocka_unit_test(json_is_cut_into_its_parts),
         cmocka_unit_test(json_without_an_end_is_no_value),
-        cmocka_unit_test(long_numbers_are_found),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

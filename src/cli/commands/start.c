@@ -3,7 +3,6 @@
  * start, signal, complete: what is handed to cascades.
  */
 #include "input.h"
-#include "text/scan.h"
 #include "text/words.h"
 #include "which.h"
 
@@ -129,34 +128,11 @@ run_start(struct session *session)
 
 /* ---- signal ------------------------------------------------------------- */
 
-/* Reads the payload into a tree; NULL for none. */
-static int
-read_payload(struct session *session, cJSON **payload)
-{
-    char *text = NULL;
-    int code = input_read(session, OPTION_PAYLOAD, &text);
-
-    *payload = NULL;
-    if (code != EXIT_DONE || text == NULL)
-        return code;
-    if (scan_has_long_number(text)) {
-        free(text);
-        return settings_refuse(session->settings,
-                               "a signal keeps 15 digits of a number, and one "
-                               "in the payload has more; send it as a text");
-    }
-    *payload = cJSON_ParseWithOpts(text, NULL, true);
-    free(text);
-    if (*payload != NULL)
-        return EXIT_DONE;
-    return settings_refuse(session->settings, "the payload is no JSON");
-}
-
 /* What it is sent to may be a run of a key: that is found by the library, for
  * the key may go on to its next run meanwhile. */
 static cascade_err
 send_signal(struct session *session, const cascade_uuid *id, const char *name,
-            cJSON *payload)
+            const char *payload)
 {
     const struct settings *settings = session->settings;
     const cascade_signal_options options = {
@@ -165,10 +141,10 @@ send_signal(struct session *session, const cascade_uuid *id, const char *name,
     };
 
     if (settings_has(settings, OPTION_KEY))
-        return cascade_signal_key(session->store, settings->text[OPTION_USER],
-                                  settings->text[OPTION_KEY], name, payload,
-                                  &options);
-    return cascade_signal(session->store, id, name, payload, &options);
+        return cascade_signal_key_text(
+            session->store, settings->text[OPTION_USER],
+            settings->text[OPTION_KEY], name, payload, &options);
+    return cascade_signal_text(session->store, id, name, payload, &options);
 }
 
 static cascade_err
@@ -191,7 +167,7 @@ int
 run_signal(struct session *session)
 {
     const struct settings *settings = session->settings;
-    cJSON *payload = NULL;
+    char *payload = NULL;
     cascade_uuid id;
     int taken = 0;
     int code = which_one(session, &id, &taken);
@@ -202,11 +178,13 @@ run_signal(struct session *session)
         return settings_refuse(settings, "it needs %s",
                                taken == 0 ? "NAME alone, with --key"
                                           : settings->command->operands);
-    code = read_payload(session, &payload);
+    code = input_read(session, OPTION_PAYLOAD, &payload);
     if (code != EXIT_DONE)
         return code;
-    code = session_end(
-        NULL, send_signal(session, &id, settings->operands[taken], payload));
+    code =
+        session_end(NULL, send_signal(session, &id, settings->operands[taken],
+                                      payload != NULL ? payload : "{}"));
+    free(payload);
     if (code != EXIT_DONE)
         return code;
     return session_end(NULL, put_done(&session->out, &id, "sent"));

@@ -63,8 +63,7 @@ const struct command command_table[] = {
           OPTION_REUSE, OPTION_WAIT_END),
      STORE_CHECK, run_start},
     {"signal", "ID NAME", 1, 2, "send a signal to a cascade",
-     "With --key the NAME stands alone. Numbers of more than 15 digits are "
-     "refused: send them as texts.",
+     "With --key the NAME stands alone.",
      LIST(OPTION_KEY, OPTION_USER, OPTION_PAYLOAD, OPTION_REQUEST_ID),
      STORE_CHECK, run_signal},
     {"complete", "ID NODE_INSTANCE_ID TOKEN|@FILE|-", 3, 3,

@@ -7,9 +7,6 @@
 
 #include <string.h>
 
-/* Every number of so many digits is told from every other as a double. */
-#define DIGITS_KEPT 15
-
 /* The length of the string at `text`, with its quotes; 0 when it has no end. */
 static size_t
 string_len(const char *text)
@@ -81,20 +78,4 @@ scan_count(const char *text)
     while (scan_next(&text, &part))
         count++;
     return count;
-}
-
-bool
-scan_has_long_number(const char *text)
-{
-    size_t digits = 0;
-
-    while (*text != '\0' && digits <= DIGITS_KEPT) {
-        size_t len = *text == '"' ? string_len(text) : 1;
-        if (*text >= '0' && *text <= '9')
-            digits++;
-        else if (*text != '.')
-            digits = 0;
-        text += len > 0 ? len : strlen(text);
-    }
-    return digits > DIGITS_KEPT;
 }

@@ -30,7 +30,4 @@ bool scan_next(const char **text, struct scan_part *part);
 /* How many parts an object or array of the store has. */
 size_t scan_count(const char *text);
 
-/* Whether a number in a JSON text has more digits than cJSON keeps. */
-bool scan_has_long_number(const char *text);
-
 #endif
