@@ -6,6 +6,8 @@ if(CASCADE_EXAMPLES)
     set(orders ${PROJECT_SOURCE_DIR}/examples/orders/orders.json)
     cascade_script_test(hello_greets_once hello.sh
         $<TARGET_FILE:example_hello>)
+    cascade_script_test(ids_come_back_exactly exact.sh
+        $<TARGET_FILE:example_exact>)
     cascade_script_test(own_loop_runs_nodes poll_loop.sh
         $<TARGET_FILE:example_poll_loop>)
     cascade_script_test(map_reduce_joins map_reduce.sh
