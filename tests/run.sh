@@ -74,12 +74,12 @@ all_builds() {
     # Without asserts: a branch never taken is not to be counted.
     timed_stage "Building (gcc, address sanitizer, counting what is run)"
     build_tree "$root" "$root/build/asan" -DCMAKE_C_COMPILER=gcc \
-        -DCASCADE_WERROR=ON -DCASCADE_SANITIZE=address -DCASCADE_COVERAGE=ON \
-        -DCASCADE_ASSERTS=OFF
+        -DCASCADE_TESTS=ON -DCASCADE_WERROR=ON -DCASCADE_SANITIZE=address \
+        -DCASCADE_COVERAGE=ON -DCASCADE_ASSERTS=OFF
     timed_stage "Building everything (clang, thread and undefined-behaviour" \
         "sanitizers)"
     build_tree "$root" "$root/build/tsan" -DCMAKE_C_COMPILER=clang \
-        -DCASCADE_WERROR=ON -DCASCADE_BENCH=ON \
+        -DCASCADE_TESTS=ON -DCASCADE_WERROR=ON -DCASCADE_BENCH=ON \
         -DCASCADE_SANITIZE=thread,undefined
 }
 
@@ -182,7 +182,7 @@ export CASCADE_PACKAGES
 
 timed_stage "Building (gcc)"
 build_tree "$root" "$root/build/tests" -DCMAKE_C_COMPILER=gcc \
-    -DCASCADE_WERROR=ON
+    -DCASCADE_TESTS=ON -DCASCADE_WERROR=ON
 some=
 if [ "$quick" = yes ]; then
     # Each test on memory and on one of the databases, by turns.

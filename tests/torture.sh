@@ -94,7 +94,7 @@ export CASCADE_PACKAGES
 
 build=$root/build/torture
 stage "Building"
-build_tree "$root" "$build" -DCASCADE_WERROR=ON
+build_tree "$root" "$build" -DCASCADE_TESTS=ON -DCASCADE_WERROR=ON
 [ -z "$flaky" ] || exec sh "$root/tests/stress/flaky.sh" "$build" "$flaky" "$@"
 
 stage "Starting a throwaway PostgreSQL server"

@@ -38,7 +38,7 @@ trap 'exit 143' TERM
 packages_ensure $PACKAGES_BUILD $PACKAGES_TEST
 stage "Building the fuzz targets"
 quietly cmake -S "$root" -B "$build" -DCMAKE_C_COMPILER=clang \
-    -DCASCADE_FUZZ=ON -DCASCADE_WERROR=ON \
+    -DCASCADE_TESTS=ON -DCASCADE_FUZZ=ON -DCASCADE_WERROR=ON \
     -DCASCADE_SANITIZE=address,undefined -DCASCADE_EXAMPLES=OFF ||
     die "the fuzz targets could not be configured"
 quietly cmake --build "$build" --parallel 2 --target fuzz_targets ||

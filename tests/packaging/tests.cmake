@@ -49,6 +49,8 @@ foreach(kind library archive command)
 endforeach()
 cascade_script_test(exceptions_are_failed_attempts exceptions.sh
     ${PROJECT_SOURCE_DIR} $<TARGET_FILE_DIR:cascade> NEEDS clang g++)
+cascade_script_test(plain_build_is_for_users plain.sh ${CMAKE_COMMAND}
+    ${PROJECT_SOURCE_DIR} LABELS long)
 cascade_script_test(installed_library_is_usable install.sh
     ${CMAKE_COMMAND} ${PROJECT_BINARY_DIR} ${CMAKE_C_COMPILER}
     $<$<BOOL:${CASCADE_CLI}>:command>)
