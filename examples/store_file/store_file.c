@@ -296,8 +296,7 @@ remove_dead(void *self, const cascade_uuid *dead, size_t dead_count,
 /* ---- Waiting ------------------------------------------------------------- */
 
 static cascade_err
-wait_for(void *self, int wake_fd, int64_t timeout_ms,
-         cascade_wait_result *result)
+wait_for(void *self, int wake_fd, int64_t timeout_ms, cascade_waited *result)
 {
     file_store *f = self;
     struct pollfd fd = {.fd = wake_fd, .events = POLLIN};
@@ -316,7 +315,7 @@ wait_for(void *self, int wake_fd, int64_t timeout_ms,
     if (result == NULL)
         atomic_store(&f->seen, seen);
     else
-        *result = (cascade_wait_result){
+        *result = (cascade_waited){
             .seen = seen, .woken = seen != before, .listening = true};
     return CASCADE_OK;
 }

@@ -90,7 +90,7 @@
  *   S17 wake, and a submit that returns OK, in one handle end a wait in
  *       another, of another process too where the backend can; a wait may
  *       always end early. Where `listening` is told, a wake between two waits
- *       of a waiter (see cascade_wait_result) ends the second at once, for
+ *       of a waiter (see cascade_waited) ends the second at once, for
  *       each waiter of a handle, with `woken`; time and `wake_fd` alone are
  *       not told as a wake.
  *   S18 names and payloads of any content cannot change a statement.
@@ -615,14 +615,14 @@ typedef struct cascade_scan {
 
 /* In and out: a waiter keeps `seen` from one of its waits to the next, so that
  * none takes a wake from another waiter of the same handle. */
-typedef struct cascade_wait_result {
+typedef struct cascade_waited {
     uint64_t seen;  /* in: what this waiter's last wait gave, 0 at first; out:
                        for its next. Written on every return */
     bool woken;     /* by a wake, or by what may have hidden one */
     bool listening; /* a wake that comes before the next wait will end that at
                        once, of another process too; false where only looking
                        finds work */
-} cascade_wait_result;
+} cascade_waited;
 
 /* ---- The moves ---------------------------------------------------------- */
 
@@ -753,7 +753,7 @@ typedef struct cascade_store_driver {
      * `result->seen`. `result` may be NULL: such waiters may miss a wake that
      * comes between their waits, where there are several. */
     cascade_err (*wait)(void *self, int wake_fd, int64_t timeout_ms,
-                        cascade_wait_result *result);
+                        cascade_waited *result);
 
     /* Tells the waiters that something may have become claimable; the engine
      * calls it behind a pause and a repair, too. Coalesced; outside any

@@ -76,7 +76,7 @@ static void
 wait_for_work(cascade_engine *engine, int64_t wait_ms)
 {
     struct pollfd fd = {.fd = engine->wakeup.house_fd, .events = POLLIN};
-    cascade_wait_result result = {.seen = engine->threads->seen};
+    cascade_waited result = {.seen = engine->threads->seen};
     bool waits =
         wait_ms > 0 || csc_housekeeper_is_busy(engine); /* or listens */
     cascade_err err = CASCADE_OK;

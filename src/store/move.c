@@ -256,7 +256,7 @@ csc_move_settle(const cascade_store *store, const cascade_uuid *engine_id,
 
 cascade_err
 csc_move_wait(const cascade_store *store, int wake_fd, int64_t timeout_ms,
-              cascade_wait_result *result)
+              cascade_waited *result)
 {
     csc_assert(csc_lock_is_none_held());
     return store->driver->wait(store->self, wake_fd, timeout_ms, result);

@@ -57,7 +57,7 @@ cascade_err csc_move_settle(const cascade_store *store,
                             const cascade_uuid *engine_id, uint32_t lane,
                             int64_t number, bool *committed);
 cascade_err csc_move_wait(const cascade_store *store, int wake_fd,
-                          int64_t timeout_ms, cascade_wait_result *result);
+                          int64_t timeout_ms, cascade_waited *result);
 cascade_err csc_move_wake(const cascade_store *store);
 
 /* ---- The sub-table chain ------------------------------------------------- */

@@ -302,7 +302,7 @@ claim(void *self, const cascade_claim *wanted, cascade_claimed *claimed,
 }
 
 static cascade_err
-rest(void *self, int wake_fd, int64_t timeout_ms, cascade_wait_result *result)
+rest(void *self, int wake_fd, int64_t timeout_ms, cascade_waited *result)
 {
     atomic_fetch_add(&told->figures.rounds, 1);
     return real->wait(self, wake_fd, timeout_ms, result);

@@ -550,7 +550,7 @@ static bool
 hears_wakes(void *context)
 {
     cascade_store *store = context;
-    cascade_wait_result result = {0};
+    cascade_waited result = {0};
 
     assert_ok(store->driver->wait(store->self, -1, 0, &result));
     if (!result.listening)

@@ -789,8 +789,7 @@ wrap_settle(void *self, const cascade_uuid *engine_id, uint32_t lane,
 }
 
 static cascade_err
-wrap_wait(void *self, int wake_fd, int64_t timeout_ms,
-          cascade_wait_result *result)
+wrap_wait(void *self, int wake_fd, int64_t timeout_ms, cascade_waited *result)
 {
     handle *h = self;
     wrap_call call = {.move = WRAP_WAIT};

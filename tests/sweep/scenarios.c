@@ -239,7 +239,7 @@ static cascade_err
 play_handles(scene *s)
 {
     cascade_store *stores[3] = {NULL, NULL, NULL};
-    cascade_wait_result heard = {0};
+    cascade_waited heard = {0};
     cascade_err err = CASCADE_OK;
 
     for (int i = 0; i < 3 && err == CASCADE_OK; i++)

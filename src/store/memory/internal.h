@@ -448,7 +448,7 @@ cascade_err csc_memory_read_load(void *self, const cascade_uuid *ids,
 cascade_err csc_memory_read_list(void *self, const cascade_query *query,
                                  cascade_list_sink sink, void *context);
 cascade_err csc_memory_wait_for(void *self, int wake_fd, int64_t timeout_ms,
-                                cascade_wait_result *result);
+                                cascade_waited *result);
 cascade_err csc_memory_wait_wake(void *self);
 
 #endif

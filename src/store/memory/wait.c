@@ -92,7 +92,7 @@ wait_readable(int own_fd, int wake_fd, int64_t timeout_ms)
 
 cascade_err
 csc_memory_wait_for(void *self, int wake_fd, int64_t timeout_ms,
-                    cascade_wait_result *result)
+                    cascade_waited *result)
 {
     csc_memory *memory = self;
     csc_memory_waiter waiter = {.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
@@ -114,7 +114,7 @@ csc_memory_wait_for(void *self, int wake_fd, int64_t timeout_ms,
 
 out:
     if (result != NULL)
-        *result = (cascade_wait_result){
+        *result = (cascade_waited){
             .seen = seen, .woken = seen != before, .listening = true};
     return err;
 }

@@ -679,7 +679,7 @@ cascade_err csc_postgres_mend_purge(void *self, const cascade_uuid *ids,
 cascade_err csc_postgres_delete_erase(void *self, const cascade_uuid *engine_id,
                                       bool *more);
 cascade_err csc_postgres_wait_for(void *self, int wake_fd, int64_t timeout_ms,
-                                  cascade_wait_result *result);
+                                  cascade_waited *result);
 cascade_err csc_postgres_wait_wake(void *self);
 /* The same until `deadline_ms`. */
 cascade_err csc_postgres_wait_wake_until(csc_postgres *store,

@@ -141,7 +141,7 @@ tell_all_locked(csc_postgres *store)
  * *keeper tells that the caller is to keep the listener. */
 static bool
 enter(csc_postgres *store, csc_postgres_waiter *waiter,
-      const cascade_wait_result *result, bool *keeper)
+      const cascade_waited *result, bool *keeper)
 {
     bool entered;
 
@@ -256,7 +256,7 @@ keep_until(csc_postgres *store, const csc_postgres_waiter *waiter, int wake_fd,
 }
 
 static void
-fill_result(csc_postgres *store, cascade_wait_result *result)
+fill_result(csc_postgres *store, cascade_waited *result)
 {
     csc_lock_take(&store->wait_mutex);
     result->woken = result->seen != store->heard;
@@ -267,7 +267,7 @@ fill_result(csc_postgres *store, cascade_wait_result *result)
 
 cascade_err
 csc_postgres_wait_for(void *self, int wake_fd, int64_t timeout_ms,
-                      cascade_wait_result *result)
+                      cascade_waited *result)
 {
     csc_postgres *store = self;
     csc_postgres_waiter waiter;

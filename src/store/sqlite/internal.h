@@ -645,7 +645,7 @@ cascade_err csc_sqlite_manage_purge(void *self, const cascade_uuid *ids,
 cascade_err csc_sqlite_delete_erase(void *self, const cascade_uuid *engine_id,
                                     bool *more);
 cascade_err csc_sqlite_wait_for(void *self, int wake_fd, int64_t timeout_ms,
-                                cascade_wait_result *result);
+                                cascade_waited *result);
 cascade_err csc_sqlite_wait_wake(void *self);
 /* Frees the idle watches. */
 void csc_sqlite_wait_fini(csc_sqlite *store);

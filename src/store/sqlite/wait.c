@@ -174,7 +174,7 @@ wait_readable(csc_sqlite *store, int watch, int wake_fd, int64_t timeout_ms,
 
 cascade_err
 csc_sqlite_wait_for(void *self, int wake_fd, int64_t timeout_ms,
-                    cascade_wait_result *result)
+                    cascade_waited *result)
 {
     csc_sqlite *store = self;
     int watch = take_watch(store);
@@ -192,9 +192,9 @@ csc_sqlite_wait_for(void *self, int wake_fd, int64_t timeout_ms,
     }
     give_watch_back(store, watch);
     if (result != NULL)
-        *result = (cascade_wait_result){.seen = token,
-                                        .woken = token != before,
-                                        .listening = store->lock.fd >= 0};
+        *result = (cascade_waited){.seen = token,
+                                   .woken = token != before,
+                                   .listening = store->lock.fd >= 0};
     return err;
 }
 

@@ -86,8 +86,7 @@ assert_woken(sleeper_state *sleepers, size_t count, void (*wake)(void *context),
 
 /* A wait of the waiter that keeps `it`. True: it ended soon. */
 static bool
-wait_as(conformance_db *db, cascade_wait_result *it, int wake_fd,
-        int64_t timeout_ms)
+wait_as(conformance_db *db, cascade_waited *it, int wake_fd, int64_t timeout_ms)
 {
     int64_t start_ms = real_ms();
 
@@ -98,7 +97,7 @@ wait_as(conformance_db *db, cascade_wait_result *it, int wake_fd,
 /* Waits until the store listens, which it tells, and all that was told is
  * seen. */
 static void
-settle(conformance_db *db, cascade_wait_result *it)
+settle(conformance_db *db, cascade_waited *it)
 {
     int64_t end_ms = 0;
 
@@ -295,7 +294,7 @@ static void
 a_wait_leaves_no_descriptor(void **state)
 {
     conformance_db *db = *state;
-    cascade_wait_result it = {.seen = 0};
+    cascade_waited it = {.seen = 0};
     size_t before;
 
     if (!db->backend->pooler)
@@ -358,7 +357,7 @@ a_wake_between_two_waits_is_told_to_each_waiter(void **state)
 {
     conformance_db *db = *state;
     cascade_store *other = db_open(db);
-    cascade_wait_result waiters[3] = {{.seen = 0}};
+    cascade_waited waiters[3] = {{.seen = 0}};
 
     for (int i = 0; i < 3; i++)
         settle(db, &waiters[i]);
@@ -384,7 +383,7 @@ a_wait_that_nobody_woke_tells_so(void **state)
 {
     conformance_db *db = *state;
     int fd = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
-    cascade_wait_result it = {.seen = 0};
+    cascade_waited it = {.seen = 0};
     uint64_t seen;
 
     assert_true(fd >= 0);
@@ -409,7 +408,7 @@ a_wait_tells_whether_wakes_are_heard(void **state)
 {
     conformance_db *db = *state;
     cascade_store_options options = db_options(db);
-    cascade_wait_result it = {.seen = 0};
+    cascade_waited it = {.seen = 0};
     cascade_store *pooled = NULL;
 
     settle(db, &it);
@@ -454,7 +453,7 @@ an_unheard_wake_is_no_loss(void **state)
 {
     conformance_db *db = *state;
     cascade_uuid engine = db_attach(db, 1, DB_LONG_LEASE_MS);
-    cascade_wait_result told = {.seen = 0, .woken = true, .listening = true};
+    cascade_waited told = {.seen = 0, .woken = true, .listening = true};
     cascade_claimed claimed[1];
     cascade_claim_result result = {.count = 0};
     cascade_uuid id;

@@ -725,7 +725,7 @@ a_wake_from_sql_reaches_those_who_wait(void **state)
 {
     pg_test *test = *state;
     cascade_store *store = pg_open(test, NULL, NULL);
-    cascade_wait_result result = {0};
+    cascade_waited result = {0};
     int64_t end_ms = 0;
 
     while (!result.listening && in_time(&end_ms, PG_UNTIL_MS))

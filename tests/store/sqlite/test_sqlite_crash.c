@@ -283,7 +283,7 @@ a_start_of_another_process_ends_a_wait(void **state)
     sqlite_fixture *it = *state;
     process child = process_start(it, open_and_submit);
     cascade_store *store = fixture_store(it);
-    cascade_wait_result seen = {.seen = 0};
+    cascade_waited seen = {.seen = 0};
     int64_t begin_ns;
 
     assert_int_equal(store->driver->wait(store->self, -1, 0, &seen),

@@ -701,7 +701,7 @@ static bool
 is_told(cascade_store *store, uint64_t *seen)
 {
     int fd = eventfd(0, EFD_CLOEXEC);
-    cascade_wait_result result = {.seen = *seen};
+    cascade_waited result = {.seen = *seen};
 
     assert_int_equal(CASCADE_OK,
                      store->driver->wait(store->self, fd, 0, &result));

@@ -760,7 +760,7 @@ a_pause_binds_another_process(void **state)
                            .limit = 10,
                            .suspect_from = 3};
     cascade_claim_result result = {.count = 99};
-    cascade_wait_result seen = {.seen = 0};
+    cascade_waited seen = {.seen = 0};
     cascade_claimed claimed[10];
 
     assert_ok(fixture_submit(store, rows_start(&it->rows, rows_id(&it->rows))));

@@ -287,7 +287,7 @@ messages_that_make_no_sense_are_named(void **state)
 
 /* Whether the waiters of this handle were told since `seen`. */
 static bool
-was_told(cascade_store *store, cascade_wait_result *seen)
+was_told(cascade_store *store, cascade_waited *seen)
 {
     assert_int_equal(store->driver->wait(store->self, -1, 0, seen), CASCADE_OK);
     return seen->woken;
@@ -308,7 +308,7 @@ a_sender_tells_those_who_wait(void **state)
     cascade_submission submission = {
         .messages = &message, .message_count = 1, .sent = &sent};
     cascade_change *write = rows_write(&it->rows, id, 0);
-    cascade_wait_result seen = {.seen = 0};
+    cascade_waited seen = {.seen = 0};
 
     assert_int_equal(
         fixture_submit(store, rows_start_owned(&it->rows, id, engine_id)),

@@ -701,7 +701,7 @@ the_library_may_write_its_tables_meanwhile(void **state)
 /* ---- Those who wait ------------------------------------------------------ */
 
 static bool
-was_woken(cascade_store *store, cascade_wait_result *seen)
+was_woken(cascade_store *store, cascade_waited *seen)
 {
     assert_int_equal(store->driver->wait(store->self, -1, 0, seen), CASCADE_OK);
     return seen->woken;
@@ -719,7 +719,7 @@ finish_and_settle_tell_those_who_wait(void **state)
                            .lane = NODES_LANE,
                            .changes = start,
                            .change_count = 1};
-    cascade_wait_result seen = {0};
+    cascade_waited seen = {0};
     bool flag = true;
 
     (void)was_woken(other, &seen);
