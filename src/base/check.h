@@ -17,6 +17,7 @@
 #define CSC_TEXT_MAX 255
 #define CSC_RESERVED_PREFIX "cascade."
 #define CSC_QUEUE_DEFAULT "default"
+#define CSC_USER_DEFAULT "anonymous"
 #define CSC_PRIORITY_MAX 9
 
 /* The longest delay of a start or a spawn, and the longest sleep: 100 years. */

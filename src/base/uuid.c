@@ -100,8 +100,12 @@ cascade_uuid_format(const cascade_uuid *id, char text[CASCADE_UUID_TEXT_SIZE])
 cascade_err
 cascade_uuid_from_key(const char *user_id, const char *key, cascade_uuid *id)
 {
-    cascade_err err = csc_check_text("user_id", user_id);
+    cascade_err err = CASCADE_OK;
 
+    if (user_id != NULL)
+        err = csc_check_text("user_id", user_id);
+    else
+        user_id = CSC_USER_DEFAULT;
     if (err == CASCADE_OK)
         err = csc_check_text("key", key);
     if (err != CASCADE_OK)
@@ -178,22 +182,29 @@ csc_uuid_v7_many(int64_t now_ms, const cascade_random *random,
 }
 
 cascade_uuid
+csc_uuid_of_digest(const unsigned char digest[CSC_SHA256_SIZE])
+{
+    cascade_uuid id;
+
+    memcpy(id.bytes, digest, sizeof(id.bytes));
+    set_version(&id, 8);
+    return id;
+}
+
+cascade_uuid
 csc_uuid_v8(const char *user_id, const char *key, int64_t run)
 {
     unsigned char digest[CSC_SHA256_SIZE];
     char number[24];
     int number_len = snprintf(number, sizeof(number), "%" PRId64, run);
     csc_sha256 hash;
-    cascade_uuid id;
 
     csc_sha256_init(&hash);
     csc_sha256_add(&hash, user_id, strlen(user_id) + 1); /* with its NUL */
     csc_sha256_add(&hash, key, strlen(key) + 1);
     csc_sha256_add(&hash, number, (size_t)number_len);
     csc_sha256_end(&hash, digest);
-    memcpy(id.bytes, digest, sizeof(id.bytes));
-    set_version(&id, 8);
-    return id;
+    return csc_uuid_of_digest(digest);
 }
 
 bool

@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 
+#include "base/digest/sha256.h"
 #include "cascade/cascade.h"
 
 /* A new version 7 id at `now_ms`, with 74 random bits of `random`. */
@@ -21,6 +22,9 @@ void csc_uuid_v7_many(int64_t now_ms, const cascade_random *random,
 
 /* See cascade_uuid_from_key(). `run` is the run number of the key. */
 cascade_uuid csc_uuid_v8(const char *user_id, const char *key, int64_t run);
+
+/* Version 8 as well, of what somebody else has hashed. */
+cascade_uuid csc_uuid_of_digest(const unsigned char digest[CSC_SHA256_SIZE]);
 
 bool csc_uuid_is_nil(const cascade_uuid *id);
 bool csc_uuid_equal(const cascade_uuid *a, const cascade_uuid *b);

@@ -216,7 +216,8 @@ cascade_key_current(cascade_store *store, const char *user_id, const char *key,
     if (store == NULL || id == NULL)
         return csc_fail(CASCADE_ERR_INVALID, "key current: %s is NULL",
                         store == NULL ? "store" : "id");
-    err = find_key(store, user_id != NULL ? user_id : "anonymous", key, &found);
+    err = find_key(store, user_id != NULL ? user_id : CSC_USER_DEFAULT, key,
+                   &found);
     if (err != CASCADE_OK)
         return err;
     *id = found;
@@ -237,8 +238,8 @@ signal_key(cascade_store *store, const char *user_id, const char *key,
     if (err == CASCADE_OK)
         err = csc_store_refuse_inside(store, "cascade_signal_key()");
     if (err == CASCADE_OK)
-        err =
-            find_key(store, user_id != NULL ? user_id : "anonymous", key, &id);
+        err = find_key(store, user_id != NULL ? user_id : CSC_USER_DEFAULT, key,
+                       &id);
     return err == CASCADE_OK ? send_signal(store, &id, spec) : err;
 }
 

@@ -30,7 +30,7 @@ check_options(const cascade_start_options *given, cascade_start_options *known)
     if (err != CASCADE_OK)
         return err;
     if (known->user_id == NULL)
-        known->user_id = "anonymous";
+        known->user_id = CSC_USER_DEFAULT;
     if (known->queue == NULL)
         known->queue = CSC_QUEUE_DEFAULT;
     err = csc_check_text("user id", known->user_id);

@@ -382,8 +382,7 @@ keys_are_checked(void **state)
     cascade_uuid id;
 
     (void)state;
-    assert_int_equal(cascade_uuid_from_key(NULL, "k", &id),
-                     CASCADE_ERR_INVALID);
+    assert_int_equal(cascade_uuid_from_key("", "k", &id), CASCADE_ERR_INVALID);
     assert_non_null(strstr(cascade_errmsg(), "user_id"));
     assert_int_equal(cascade_uuid_from_key("u", "", &id), CASCADE_ERR_INVALID);
     assert_non_null(strstr(cascade_errmsg(), "key"));
@@ -395,6 +394,19 @@ keys_are_checked(void **state)
     assert_int_equal(cascade_uuid_from_key("u", "k", NULL),
                      CASCADE_ERR_INVALID);
     csc_mem_free(long_key);
+}
+
+static void
+no_user_is_anonymous(void **state)
+{
+    cascade_uuid nobody;
+    cascade_uuid named;
+
+    (void)state;
+    assert_int_equal(cascade_uuid_from_key(NULL, "k", &nobody), CASCADE_OK);
+    assert_int_equal(cascade_uuid_from_key("anonymous", "k", &named),
+                     CASCADE_OK);
+    assert_true(csc_uuid_equal(&nobody, &named));
 }
 
 int
@@ -414,6 +426,7 @@ main(void)
         cmocka_unit_test(all_other_bits_are_random),
         cmocka_unit_test(keyed_ids_are_those_of_the_formula),
         cmocka_unit_test(keys_are_checked),
+        cmocka_unit_test(no_user_is_anonymous),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
