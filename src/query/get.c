@@ -459,19 +459,19 @@ cascade_list(cascade_store *store, const cascade_list_options *options,
 size_t
 cascade_page_count(const cascade_page *page)
 {
-    return page->count;
+    return page != NULL ? page->count : 0;
 }
 
 size_t
 cascade_page_unreadable(const cascade_page *page)
 {
-    return page->unreadable;
+    return page != NULL ? page->unreadable : 0;
 }
 
 const cascade_info *
 cascade_page_get(const cascade_page *page, size_t index)
 {
-    return index < page->count ? page->infos[index] : NULL;
+    return page != NULL && index < page->count ? page->infos[index] : NULL;
 }
 
 void

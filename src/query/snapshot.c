@@ -40,6 +40,7 @@
 #include "query/context_text.h"
 #include "query/execution_info.h"
 #include "state/full_output.h"
+#include "state/result.h"
 #include "state/supersede.h"
 #include "store/move.h"
 #include "store/store.h"
@@ -75,6 +76,7 @@ struct cascade_snapshot {
     char *context;
     late_text *cascaide_context;
     const char *result;
+    csc_result_rank result_rank;
     const char *error;
     cascade_uuid continued_as; /* all zero: none */
     csc_course course;
@@ -109,7 +111,9 @@ note_outcome(cascade_snapshot *snapshot, const cascade_execution_row *row,
 
     if (info->superseded_by != CSC_COURSE_NONE)
         return;
-    if (user && info->output != NULL)
+    if (user && info->output != NULL &&
+        csc_result_take(&snapshot->result_rank, record->is_result,
+                        row->function_id))
         snapshot->result = info->output;
     if (row->status == CASCADE_EXECUTION_COMPLETED &&
         !csc_uuid_is_nil(&record->continued_as))
@@ -352,6 +356,7 @@ forget(cascade_snapshot *snapshot)
     csc_arena_clear(&snapshot->arena);
     snapshot->count = 0;
     snapshot->result = NULL;
+    snapshot->result_rank = (csc_result_rank){.any = false};
     snapshot->error = NULL;
     snapshot->continued_as = (cascade_uuid){{0}};
 }
@@ -422,13 +427,14 @@ cascade_snapshot_free(cascade_snapshot *snapshot)
 const cascade_info *
 cascade_snapshot_info(const cascade_snapshot *snapshot)
 {
-    return snapshot->info;
+    return snapshot != NULL ? snapshot->info : NULL;
 }
 
 size_t
 cascade_snapshot_count(const cascade_snapshot *snapshot, cascade_part part)
 {
-    if (part < CASCADE_PART_HISTORY || part > CASCADE_PART_ERRORS)
+    if (snapshot == NULL || part < CASCADE_PART_HISTORY ||
+        part > CASCADE_PART_ERRORS)
         return 0;
     return snapshot->part_counts[part];
 }
@@ -447,18 +453,18 @@ cascade_snapshot_get(const cascade_snapshot *snapshot, cascade_part part,
 const char *
 cascade_snapshot_context(const cascade_snapshot *snapshot)
 {
-    return snapshot->context;
+    return snapshot != NULL ? snapshot->context : NULL;
 }
 
 /* Of several threads that make it at once, the first one's stays. */
 const char *
 cascade_snapshot_cascaide_context(const cascade_snapshot *snapshot)
 {
-    late_text *late = snapshot->cascaide_context;
-    char *there = atomic_load(&late->text);
+    late_text *late = snapshot != NULL ? snapshot->cascaide_context : NULL;
+    char *there = late != NULL ? atomic_load(&late->text) : NULL;
     char *made = NULL;
 
-    if (there != NULL)
+    if (late == NULL || there != NULL)
         return there;
     if (csc_context_text_cascaide(&snapshot->keys, &made) != CASCADE_OK)
         return NULL;
@@ -471,18 +477,19 @@ cascade_snapshot_cascaide_context(const cascade_snapshot *snapshot)
 const char *
 cascade_snapshot_result(const cascade_snapshot *snapshot)
 {
-    return snapshot->result;
+    return snapshot != NULL ? snapshot->result : NULL;
 }
 
 const char *
 cascade_snapshot_error(const cascade_snapshot *snapshot)
 {
-    return snapshot->error;
+    return snapshot != NULL ? snapshot->error : NULL;
 }
 
 const cascade_uuid *
 cascade_snapshot_continued_as(const cascade_snapshot *snapshot)
 {
-    return csc_uuid_is_nil(&snapshot->continued_as) ? NULL
-                                                    : &snapshot->continued_as;
+    return snapshot == NULL || csc_uuid_is_nil(&snapshot->continued_as)
+               ? NULL
+               : &snapshot->continued_as;
 }

@@ -97,6 +97,8 @@
     X(csc_json_span, output, "output", JSON, ENDED)                            \
     /* What becomes of the child when its parent ends; with `child`. */        \
     X(cascade_child_end, when_parent_ends, "policy", POLICY, BOTH)             \
+    /* `output` is the cascade's result. */                                    \
+    X(bool, is_result, "result", FLAG, ENDED)                                  \
     /* The signal that an await has taken, whose input is not stored           \
      * twice. */                                                               \
     X(int32_t, signal, "signal", ID, ENDED)                                    \

@@ -380,9 +380,9 @@ note_result(csc_state *state, const csc_exec *exec, const csc_record *record)
         exec->function_id < 0 || exec->status != CASCADE_EXECUTION_COMPLETED ||
         strncmp(exec->name, CSC_RESERVED_PREFIX, strlen(CSC_RESERVED_PREFIX)) ==
             0 ||
-        (state->result != NULL && state->result_id > exec->function_id))
+        !csc_result_take(&state->result_rank, record->is_result,
+                         exec->function_id))
         return CASCADE_OK;
-    state->result_id = exec->function_id;
     return set_span(&state->result, record->output);
 }
 

@@ -154,6 +154,7 @@
 #include "cascade/node.h"
 #include "cascade/rows.h"
 #include "state/moment.h"
+#include "state/result.h"
 #include "state/supersede.h"
 
 /* Every built-in kind of execution: the beginning of its reserved name. */
@@ -186,6 +187,8 @@
  * name has a slash. */
 #define CSC_UPDATE_NAME "update/"
 #define CSC_ANSWER_NAME "answer/"
+/* And one that records a time. */
+#define CSC_NOW_NAME "now/"
 /* The context key of a published value: a user's own may begin so too. */
 #define CSC_PUBLISHED_KEY "published:"
 #define CSC_NO_PARENT (-1)
@@ -434,9 +437,9 @@ typedef struct csc_state {
     int64_t deadline_ms;       /* as it says; CASCADE_TIME_NONE without one */
     cascade_uuid continued_as; /* all zero: not, or not yet */
     char *first_node;          /* name of execution 0, once that is freed */
-    int32_t result_id;         /* with a parent: whose output is the result */
-    char *result;              /* NULL: none so far */
-    csc_slot *execs;           /* by function_id */
+    csc_result_rank result_rank; /* with a parent, of: */
+    char *result;                /* the cascade's; NULL: none so far */
+    csc_slot *execs;             /* by function_id */
     size_t exec_count;
     size_t exec_room;
     size_t exec_freed; /* slots without an execution */

@@ -18,6 +18,7 @@
 #include "state/state.h"
 
 typedef struct csc_build_env csc_build_env;
+typedef struct csc_effects csc_effects;
 typedef struct csc_late_end csc_late_end;
 typedef struct csc_message csc_message;
 typedef struct csc_next_run csc_next_run;
@@ -64,14 +65,14 @@ struct csc_builder {
     cascade_message_row *sends; /* NULL: none so far */
     size_t send_count;
     size_t send_room;
-    size_t children;        /* parts of children inserted as RUNNING */
-    size_t children_gone;   /* those that have ended in this change */
-    int32_t result_id;      /* whose output `result` is */
-    const char *result;     /* NULL: none in this change */
-    const csc_post *free;   /* the FREE post among them, or NULL */
-    const csc_post *next;   /* the one that continues as new, or NULL */
-    bool marks;             /* records of other programs' rows: mark.c */
-    const csc_plan *plan;   /* the retry or rerun that is carried out, or
+    size_t children;             /* parts of children inserted as RUNNING */
+    size_t children_gone;        /* those that have ended in this change */
+    csc_result_rank result_rank; /* of `result` */
+    const char *result;          /* NULL: none in this change */
+    const csc_post *free;        /* the FREE post among them, or NULL */
+    const csc_post *next;        /* the one that continues as new, or NULL */
+    bool marks;                  /* records of other programs' rows: mark.c */
+    const csc_plan *plan;        /* the retry or rerun that is carried out, or
                                     NULL */
     const csc_plan *slices; /* one of which this is a slice, or NULL: then */
     cascade_status told;    /* the cascade's status is that */
@@ -212,9 +213,9 @@ const char *csc_builder_child_ended(struct csc_builder *b,
                                     const cascade_uuid *child,
                                     cascade_child_end policy,
                                     const char *result, bool failed);
-/* An execution completed with this output: it may be the cascade's result. */
+/* An execution completed with this: its output may be the cascade's result. */
 void csc_child_note_result(struct csc_builder *b, const csc_exec *exec,
-                           const char *output);
+                           const csc_effects *effects);
 
 /* ---- family_end.c ------------------------------------------------------ */
 

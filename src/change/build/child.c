@@ -32,6 +32,7 @@
 #include "change/build/start.h"
 #include "change/op.h"
 #include "state/full_output.h"
+#include "state/result.h"
 #include "state/state.h"
 
 #define GOES_ON "cancelled: the child goes on by itself"
@@ -241,14 +242,16 @@ csc_child_add_cancel(struct csc_builder *b, const csc_exec *child)
 
 void
 csc_child_note_result(struct csc_builder *b, const csc_exec *exec,
-                      const char *output)
+                      const csc_effects *effects)
 {
-    csc_assert(b->result == NULL || b->result_id >= 0);
-    if (output == NULL || csc_uuid_is_nil(&b->state->parent) ||
+    csc_result_rank rank =
+        b->result_rank.any ? b->result_rank : b->state->result_rank;
+
+    csc_assert((b->result == NULL) == !b->result_rank.any);
+    if (effects->output == NULL || csc_uuid_is_nil(&b->state->parent) ||
         exec->part != CSC_PART_NONE ||
-        (b->state->result != NULL && b->state->result_id > exec->function_id) ||
-        (b->result != NULL && b->result_id > exec->function_id))
+        !csc_result_take(&rank, effects->is_result, exec->function_id))
         return;
-    b->result = output;
-    b->result_id = exec->function_id;
+    b->result = effects->output;
+    b->result_rank = rank;
 }

@@ -105,6 +105,7 @@ write_finished(builder *b, const csc_post *post, const csc_exec *exec,
     if (with_effects) {
         record.keys = list_keys(b, &post->effects);
         record.output = csc_json_read_whole(post->effects.output);
+        record.is_result = post->effects.is_result;
         record.spawned = list_spawned(b, post->effects.spawn_count);
     }
     if (b->next == post)
@@ -235,7 +236,7 @@ csc_end_complete(builder *b, const csc_post *post, const csc_exec *exec)
     csc_assert(post->kind == CSC_POST_COMPLETE &&
                exec->status == CASCADE_EXECUTION_RUNNING);
     row->full_output = write_finished(b, post, exec, true, false);
-    csc_child_note_result(b, exec, post->effects.output);
+    csc_child_note_result(b, exec, &post->effects);
     add_events(b, &post->effects, exec, exec->function_id);
     add_spawns(b, &post->effects, exec->function_id);
 }

@@ -114,7 +114,8 @@ static const char full[] =
     "{\"at\":1,\"by\":\"" BY "\",\"from\":2,\"keys\":[\"k\"],\"late\":[3],"
     "\"over\":true,\"undo\":true,\"after\":[4],\"child\":\"" KID "\","
     "\"first\":5,\"steps\":{\"x#0\":1},\"token\":\"" TOKEN "\",\"output\":6,"
-    "\"policy\":\"abandon\",\"signal\":7,\"cascade\":{},\"instead\":\"n\","
+    "\"policy\":\"abandon\",\"result\":true,\"signal\":7,\"cascade\":{},"
+    "\"instead\":\"n\","
     "\"resumes\":8,\"skipped\":true,\"spawned\":[9],\"attempts\":10,"
     "\"continue\":true,\"deadline\":11,\"priority\":9,\"progress\":null,"
     "\"cancelled\":true,\"timed_out\":true,\"instead_of\":12,\"not_before\":-"
@@ -147,7 +148,7 @@ assert_full(const csc_record *r)
     assert_int_equal(r->deadline_ms, 11);
     assert_int_equal(r->priority, 9);
     assert_span(r->progress, "null");
-    assert_true(r->cancelled && r->timed_out);
+    assert_true(r->cancelled && r->timed_out && r->is_result);
     assert_int_equal(r->instead_of, 12);
     assert_int_equal(r->not_before_ms, -13);
     assert_int_equal(r->on_failure, CASCADE_JOIN_SKIP);
@@ -208,7 +209,7 @@ assert_none(const csc_record *r)
     assert_int_equal(r->when_parent_ends, CASCADE_CHILD_CANCEL);
     assert_int_equal(r->on_failure, CASCADE_JOIN_WAIT);
     assert_false(r->over || r->undo || r->skipped || r->continued ||
-                 r->cancelled || r->timed_out);
+                 r->cancelled || r->timed_out || r->is_result);
     assert_true(csc_uuid_is_nil(&r->by) && csc_uuid_is_nil(&r->child) &&
                 csc_uuid_is_nil(&r->token) &&
                 csc_uuid_is_nil(&r->continued_as));
@@ -228,7 +229,8 @@ nonsense_counts_as_absent(void **unused)
     csc_record odd = read(
         PATH, "{\"at\":-1,\"by\":\"x\",\"from\":\"2\",\"late\":{},\"over\":1,"
               "\"undo\":\"true\",\"after\":4,\"child\":null,\"first\":-5,"
-              "\"steps\":[],\"token\":{},\"policy\":\"other\",\"signal\":1.5,"
+              "\"steps\":[],\"token\":{},\"policy\":\"other\",\"result\":"
+              "\"true\",\"signal\":1.5,"
               "\"cascade\":[],\"instead\":1,\"resumes\":2147483648,"
               "\"skipped\":false,\"attempts\":2147483647,\"continue\":[],"
               "\"deadline\":\"soon\",\"priority\":10,\"cancelled\":{},"
