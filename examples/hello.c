@@ -13,23 +13,22 @@ greet(cascade_node *node, void *user)
 int
 main(void)
 {
-    const cascade_start_options once = {.size = sizeof(once), .key = "first"};
     cascade_store *store = NULL;
     cascade_engine *engine = NULL;
-    cascade_snapshot *end = NULL;
-    cascade_started started;
+    cascade_outcome *end = NULL;
 
     if (cascade_store_open("sqlite:hello.db", NULL, &store) ||
         cascade_engine_open(store, NULL, &engine) ||
         cascade_engine_register(engine, "greet", greet, NULL, NULL) ||
         cascade_engine_start(engine) ||
-        cascade_start(store, "greet", NULL, &once, &started) ||
-        cascade_wait(store, &started.id, -1, NULL) ||
-        cascade_snapshot_load(store, &started.id, NULL, &end))
+        cascade_run_result(
+            store, "greet", NULL,
+            CASCADE_OPTIONS(cascade_start_options, .key = "first"), -1, NULL,
+            &end))
         fprintf(stderr, "%s\n", cascade_errmsg());
     else
-        puts(cascade_snapshot_result(end));
-    cascade_snapshot_free(end);
+        puts(end->error != NULL ? end->error : end->result);
+    cascade_outcome_free(end);
     cascade_engine_close(engine);
     cascade_store_close(store);
     return end == NULL;

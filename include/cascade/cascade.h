@@ -74,11 +74,12 @@
  * OPTIONS
  *   An options struct begins with its size: { .size = sizeof(options) }, and
  *   every member left zero means the default its comment names. NULL stands for
- *   all defaults. A longer struct from a newer header is accepted as long as
- *   the members this library does not know are zero. So is each element of an
- *   array (cascade_first): all of one array have the size of the first, by
- *   which the library steps. What it writes has `reserved`, zero, for members
- *   to come, or a size to be set before. Others without a size are final.
+ *   all defaults. CASCADE_OPTIONS() and CASCADE_DEFAULTS() set the size
+ *   (options.h). A longer struct from a newer header is accepted as long as the
+ *   members this library does not know are zero. So is each element of an array
+ *   (cascade_first): all of one array have the size of the first, by which the
+ *   library steps. What it writes has `reserved`, zero, for members to come, or
+ *   a size to be set before. Others without a size are final.
  *
  * TEXTS
  *   Payloads are JSON (RFC 8259, UTF-8), at most 1 MiB each unless the store's
@@ -242,8 +243,8 @@ CASCADE_API cascade_err cascade_uuid_parse(const char *text, cascade_uuid *id);
 CASCADE_API char *cascade_uuid_format(const cascade_uuid *id,
                                       char text[CASCADE_UUID_TEXT_SIZE]);
 
-/* The id of the cascade that `user_id` starts with the idempotency `key`:
- * UUID version 8 (RFC 9562) of the first 16 bytes of
+/* The id of the cascade that `user_id` (NULL: "anonymous") starts with the
+ * idempotency `key`: UUID version 8 (RFC 9562) of the first 16 bytes of
  * SHA-256(user_id, 0x00, key, 0x00, "1"), so that SQL can compute it too. */
 CASCADE_API cascade_err cascade_uuid_from_key(const char *user_id,
                                               const char *key,
@@ -682,6 +683,9 @@ CASCADE_API cascade_err cascade_wait(cascade_store *store,
                                      const cascade_uuid *id, int64_t timeout_ms,
                                      cascade_status *status);
 
+/* How one has ended: cascade_wait_result(), in snapshot.h. */
+typedef struct cascade_outcome cascade_outcome;
+
 /* Reads one cascade. Free `*info` with cascade_info_free(). */
 CASCADE_API cascade_err cascade_get(cascade_store *store,
                                     const cascade_uuid *id,
@@ -713,6 +717,7 @@ typedef struct cascade_page cascade_page;
 CASCADE_API cascade_err cascade_list(cascade_store *store,
                                      const cascade_list_options *options,
                                      cascade_page **page);
+/* 0 of NULL, as in the next. */
 CASCADE_API size_t cascade_page_count(const cascade_page *page);
 /* NULL when `index` is out of range; belongs to the page. */
 CASCADE_API const cascade_info *cascade_page_get(const cascade_page *page,
@@ -740,6 +745,10 @@ typedef enum cascade_mode {
                             next step, or to return, may be taken over, and
                             begun anew, each time */
 } cascade_mode;
+
+/* Told of what happens: event.h. */
+typedef struct cascade_event cascade_event;
+typedef void (*cascade_event_fn)(void *context, const cascade_event *event);
 
 typedef struct cascade_engine_options {
     size_t size;
@@ -794,6 +803,8 @@ typedef struct cascade_engine_options {
     unsigned fiber_max;    /* nodes on fibers at once; 0: 1,000; at most 30,000.
                               Each takes two of vm.max_map_count. What begins
                               beyond it has its worker */
+    cascade_event_fn on_event; /* NULL: nobody is told; see event.h */
+    void *event_context;
 } cascade_engine_options;
 
 /* Makes an engine on `store`; nothing runs yet. Register the nodes, then start
@@ -826,13 +837,15 @@ typedef struct cascade_node_options {
     int jitter_percent;     /* 0: 20; -1: none; at most 100 */
     cascade_final_failure final_failure;
     void (*destroy)(void *user); /* called for `user` when the engine closes */
-    const char *instead; /* FINAL_INSTEAD: a node, another one. It is spawned by
-                            the failure; its input is {"node": the one that
-                            failed, "error": its text, "input": its input; where
-                            that ran instead of another itself, the input of the
-                            first}; whatever comes after the one that failed
-                            comes after it too. Nodes that stand for each other
-                            in a circle go on until one of them succeeds */
+    const char *instead; /* FINAL_INSTEAD: a node, another one, which may be
+                            registered elsewhere (told by a WARNING at the start
+                            of the engine). It is spawned by the failure; its
+                            input is {"node": the one that failed, "error": its
+                            text, "input": its input; where that ran instead of
+                            another itself, the input of the first}; whatever
+                            comes after the one that failed comes after it too.
+                            Nodes that stand for each other in a circle go on
+                            until one of them succeeds */
     /* See TIME LIMITS at the head; each 0: none; at most 100 years. */
     int64_t attempt_timeout_ms;
     int64_t heartbeat_timeout_ms;
@@ -893,9 +906,8 @@ cascade_engine_register_external(cascade_engine *engine, const char *name,
  * it only attaches. */
 CASCADE_API cascade_err cascade_engine_start(cascade_engine *engine);
 
-/* Runs up to `max` ready executions in the calling thread (0: all that are
- * ready now) and tells how many in `ran` (may be NULL). Only in the LOOP and
- * INLINE modes. */
+/* Runs up to `max` ready executions in the calling thread (0: all there are)
+ * and tells how many in `ran` (may be NULL). Only in LOOP and INLINE. */
 CASCADE_API cascade_err cascade_engine_poll(cascade_engine *engine, size_t max,
                                             size_t *ran);
 
@@ -955,6 +967,7 @@ typedef struct cascade_engine_stats {
     uint64_t transactions;  /* of nodes, committed since the start */
     uint64_t held_bytes;    /* what `held` take, and those being read */
     uint64_t fibers;        /* of `running`: on fibers now */
+    uint64_t events_lost;   /* since on_event was too slow, or memory short */
 } cascade_engine_stats;
 
 /* Copies the figures as of now. */
@@ -965,7 +978,9 @@ CASCADE_API cascade_err cascade_engine_get_stats(cascade_engine *engine,
 }
 #endif
 
+#include "cascade/event.h"
 #include "cascade/node.h"
+#include "cascade/options.h"
 #include "cascade/snapshot.h"
 
 #endif

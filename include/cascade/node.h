@@ -77,6 +77,11 @@ CASCADE_API cascade_err cascade_node_put_ui(cascade_node *node, const char *key,
 
 /* Sets the output of the execution; takes `output`. The last call counts. */
 CASCADE_API cascade_err cascade_node_output(cascade_node *node, cJSON *output);
+/* The same, and it is the result of the cascade (cascade_snapshot_result()),
+ * whatever others put out that do not call this; of several that do the one
+ * with the highest function_id counts. A later cascade_node_output() of this
+ * execution changes the value only. */
+CASCADE_API cascade_err cascade_node_result(cascade_node *node, cJSON *result);
 
 /* What becomes of a join when one of its predecessors, the executions it comes
  * `after`, has failed for good and nothing runs instead of it. (Where that
@@ -386,6 +391,27 @@ CASCADE_API cascade_err cascade_node_version(cascade_node *node,
                                              const char *change,
                                              int min_supported,
                                              int max_supported, int *version);
+
+/* What would be another at each entry of the node, by a name. */
+
+/* The time, in milliseconds since 1970 by the store's clock, when an entry of
+ * the node came here first, and the same ever after. Recorded as a step is, in
+ * a commit of its own, and matched as steps are, by name and occurrence: a
+ * second call of one entry with this name is another time. What it returns, and
+ * CASCADE_SUSPENDED, as of cascade_node_step(). */
+CASCADE_API cascade_err cascade_node_now(cascade_node *node, const char *name,
+                                         int64_t *now_ms);
+
+/* Numbers that are the same on every attempt and after every crash, made of the
+ * request id (inside a step: the step's) and `name`; another name gives another
+ * number, and the same one the same. Nothing is recorded. They are spread like
+ * random ones, but whoever knows the id of the cascade can compute them: not
+ * for secrets. */
+CASCADE_API cascade_err cascade_node_random(cascade_node *node,
+                                            const char *name, uint64_t *value);
+/* The same as a UUID (version 8). */
+CASCADE_API cascade_err cascade_node_uuid(cascade_node *node, const char *name,
+                                          cascade_uuid *id);
 
 /* Undoes something. `user` is what its node was registered with, `input` what
  * the compensation was; both outlive the call. Whatever lies on the stack of

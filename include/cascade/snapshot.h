@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Snapshots: the state of one cascade, as of any place. Part of cascade.h,
- * whose head has the words and the rules for threads, ownership and errors;
- * including either of the two is the same.
+ * Snapshots: the state of one cascade, as of any place; and what has come of
+ * it. Part of cascade.h, whose head has the words and the rules for threads,
+ * ownership and errors; including either of the two is the same.
  */
 #ifndef CASCADE_SNAPSHOT_H
 #define CASCADE_SNAPSHOT_H
@@ -65,6 +65,7 @@ CASCADE_API cascade_err cascade_snapshot_load(
     const cascade_snapshot_options *options, cascade_snapshot **snapshot);
 CASCADE_API void cascade_snapshot_free(cascade_snapshot *snapshot);
 
+/* Of a snapshot that is NULL the calls below give NULL, and count 0. */
 CASCADE_API const cascade_info *cascade_snapshot_info(
     const cascade_snapshot *snapshot);
 CASCADE_API size_t cascade_snapshot_count(const cascade_snapshot *snapshot,
@@ -96,9 +97,9 @@ CASCADE_API const char *cascade_snapshot_context(
 CASCADE_API const char *cascade_snapshot_cascaide_context(
     const cascade_snapshot *snapshot);
 
-/* The result of the cascade: the output of the user-node execution with the
- * highest function_id that has one; NULL without one. Belongs to the
- * snapshot. */
+/* The result of the cascade: what cascade_node_result() has set; where nothing
+ * has, the output of the user-node execution with the highest function_id that
+ * has one; NULL without one. Belongs to the snapshot. */
 CASCADE_API const char *cascade_snapshot_result(
     const cascade_snapshot *snapshot);
 
@@ -111,6 +112,41 @@ CASCADE_API const char *cascade_snapshot_error(
  * NULL when it has not. Belongs to the snapshot. */
 CASCADE_API const cascade_uuid *cascade_snapshot_continued_as(
     const cascade_snapshot *snapshot);
+
+/* ---- How it has ended --------------------------------------------------- */
+
+/* How a cascade has ended. The texts belong to it. */
+struct cascade_outcome {
+    cascade_uuid id;       /* the run that has: the last one of those that it
+                              continued as */
+    cascade_status status; /* CASCADE_COMPLETED or CASCADE_ERROR */
+    const char *result;    /* JSON, see cascade_snapshot_result(); NULL without
+                              one */
+    const char *error;     /* why it ended as ERROR; else NULL */
+    uint64_t reserved[4];
+};
+
+/* Waits as cascade_wait() does, but where a cascade continues as new for its
+ * last run, and tells how it has ended: CASCADE_OK for an ERROR as well. Reads
+ * the whole cascade for it. CASCADE_ERR_NOT_FOUND, CASCADE_ERR_TIMEOUT. Free
+ * `*outcome` with cascade_outcome_free(). */
+CASCADE_API cascade_err cascade_wait_result(cascade_store *store,
+                                            const cascade_uuid *id,
+                                            int64_t timeout_ms,
+                                            cascade_outcome **outcome);
+CASCADE_API void cascade_outcome_free(cascade_outcome *outcome);
+
+/* Starts a cascade as cascade_start() does, which takes `input`, and waits for
+ * what comes of it: of the one that was there, where its key or id had been
+ * started before. `started` (may be NULL) is set once it is known which one it
+ * is: after CASCADE_ERR_TIMEOUT the cascade goes on, and can be waited for by
+ * its id. Free `*outcome` with cascade_outcome_free(). */
+CASCADE_API cascade_err cascade_run_result(cascade_store *store,
+                                           const char *node, cJSON *input,
+                                           const cascade_start_options *options,
+                                           int64_t timeout_ms,
+                                           cascade_started *started,
+                                           cascade_outcome **outcome);
 
 #ifdef __cplusplus
 }

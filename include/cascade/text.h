@@ -51,6 +51,10 @@ CASCADE_API cascade_err cascade_start_text(cascade_store *store,
                                            const char *node, const char *text,
                                            const cascade_start_options *options,
                                            cascade_started *started);
+CASCADE_API cascade_err cascade_run_result_text(
+    cascade_store *store, const char *node, const char *text,
+    const cascade_start_options *options, int64_t timeout_ms,
+    cascade_started *started, cascade_outcome **outcome);
 CASCADE_API cascade_err cascade_start_with_signal_text(
     cascade_store *store, const char *node, const char *input,
     const cascade_start_options *start_options, const char *name,
@@ -94,6 +98,8 @@ CASCADE_API cascade_err cascade_node_put_text(cascade_node *node,
                                               const char *ui_text);
 CASCADE_API cascade_err cascade_node_output_text(cascade_node *node,
                                                  const char *output);
+CASCADE_API cascade_err cascade_node_result_text(cascade_node *node,
+                                                 const char *result);
 CASCADE_API cascade_err cascade_node_spawn_text(
     cascade_node *node, const char *node_name, const char *input,
     const cascade_spawn_options *options);

@@ -52,6 +52,7 @@ typedef struct csc_effects {
     uint32_t spawn_count;
     csc_tree spawns;    /* by name and nth */
     const char *output; /* canonical, or NULL */
+    bool is_result;     /* the output is the cascade's */
     size_t bytes;       /* of all of it */
 } csc_effects;
 
@@ -157,6 +158,7 @@ typedef struct csc_post {
     int32_t function_id;     /* of the node's execution; of a wait's own at
                                   its end */
     int32_t attempts;        /* what `attempts` of the record becomes */
+    int32_t tried;           /* STEP_ATTEMPT: which attempt of the step it is */
     int64_t started_at_ms;   /* of a step */
     int64_t delay_ms;        /* _ATTEMPT: until the next one; WAIT */
     int64_t until_ms;        /* WAIT; CASCADE_TIME_NONE: after delay_ms */
@@ -176,7 +178,7 @@ typedef struct csc_post {
     const int32_t *gathers; /* WAIT: ascending ids of what it comes after */
     size_t gather_count;
     const char *error;         /* FAIL, _ATTEMPT, failed STEP, DEADLINE */
-    const char *part_name;     /* STEP, WAIT: with the prefix */
+    const char *part_name;     /* STEP, STEP_ATTEMPT, WAIT: with the prefix */
     const char *step_attempts; /* _ATTEMPT kinds: member `steps`, or NULL */
     const char *progress;      /* BEAT, FAIL, _ATTEMPT kinds: new, or NULL */
     uint32_t part_occurrence;

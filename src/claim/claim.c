@@ -176,7 +176,8 @@ claim_some(cascade_engine *engine, size_t limit, bool suspects,
         note_next_wake(engine, result.next_wake_at_ms, frees);
     note_claimed(engine, &result);
     for (size_t i = 0; i < result.count; i++)
-        wanted[i] = (csc_reload){.claimed = claimed[i], .fail_id = -1};
+        wanted[i] =
+            (csc_reload){.claimed = claimed[i], .fail_id = -1, .is_new = true};
     csc_assert(result.count <= limit);
     return result.count;
 }

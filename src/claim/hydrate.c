@@ -21,6 +21,7 @@
 #include "base/log.h"
 #include "base/uuid.h"
 #include "cascade/cascade.h"
+#include "cascade/event.h"
 #include "cascade/rows.h"
 #include "cascade/store.h"
 #include "change/build/build.h"
@@ -33,6 +34,7 @@
 #include "claim/stream.h"
 #include "held/clock.h"
 #include "held/engine_state.h"
+#include "held/event_queue.h"
 #include "held/incarnation.h"
 #include "held/log_queue.h"
 #include "held/room/reload.h"
@@ -339,6 +341,21 @@ drop_hopeless(cascade_engine *engine, const csc_run *run, csc_post *messages)
         cascade_uuid_format(&run->state.id, id), messages->messages->kind);
 }
 
+static void
+note_claimed(cascade_engine *engine, const csc_run *run)
+{
+    csc_event_queue_add_locked(
+        engine,
+        &(cascade_event){.kind = CASCADE_EVENT_CASCADE_CLAIMED,
+                         .cascade_id = run->state.id,
+                         .function_id = -1,
+                         .node = "",
+                         .step = "",
+                         .error = "",
+                         .takeovers = run->takeovers},
+        false);
+}
+
 /* The messages that were read with a run, if there are any. */
 static void
 hand_messages_locked(cascade_engine *engine, csc_run *run,
@@ -451,6 +468,8 @@ csc_hydrate_take_in_locked(cascade_engine *engine, csc_run *run,
         reload_later(engine, reload, later_ms(err));
         return;
     }
+    if (reload->is_new)
+        note_claimed(engine, run);
     if (run->state.recorded == CASCADE_COMPLETED && run->plan == NULL)
         csc_sequel_note_locked(engine, &run->state);
     hand_messages_locked(engine, run, reload, messages);

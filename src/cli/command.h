@@ -47,6 +47,7 @@ enum option_id {
     OPTION_REUSE,
     OPTION_WAIT,
     OPTION_WAIT_END,
+    OPTION_TIMEOUT,
     OPTION_PAYLOAD,
     OPTION_OUTPUT,
     OPTION_ERROR,
@@ -134,6 +135,7 @@ int run_show(struct session *session);
 int run_explain(struct session *session);
 int run_tail(struct session *session);
 int run_start(struct session *session);
+int run_wait(struct session *session);
 int run_signal(struct session *session);
 int run_complete(struct session *session);
 int run_request(struct session *session);

@@ -114,6 +114,8 @@ const struct option_spec option_table[OPTION_COUNT] = {
     [OPTION_WAIT_END] = {"wait", KIND_WAIT, "DURATION",
                          "until the cascade has ended, at most that long", 0,
                          0},
+    [OPTION_TIMEOUT] = {"timeout", KIND_DURATION, "DURATION",
+                        "at most that long; default: no limit", 0, 0},
     [OPTION_PAYLOAD] = {"payload", KIND_JSON, "JSON|@FILE|-",
                         "what the signal carries; default: {}", 0, 0},
     [OPTION_OUTPUT] = {"output", KIND_JSON, "JSON|@FILE|-",

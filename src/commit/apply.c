@@ -18,6 +18,7 @@
 #include "cascade/store.h"
 #include "change/build/build.h"
 #include "change/op.h"
+#include "commit/happened.h"
 #include "held/engine_state.h"
 #include "held/erasure_due.h"
 #include "held/incarnation.h"
@@ -233,12 +234,24 @@ goes_on_with_reset(cascade_engine *engine, csc_run *run)
                CASCADE_OK;
 }
 
+/* It may have been there, or be no start. */
+static void
+note_started(const csc_lane *lane, size_t at)
+{
+    const cascade_change *change = &lane->changes[at];
+
+    csc_assert(csc_lock_is_held(&lane->engine->mutex));
+    if (change->run_action == CASCADE_RUN_START && !lane->existed[at])
+        csc_happened_start_locked(lane->engine, change);
+}
+
 static void
 apply_run(csc_lane *lane, csc_item *item, csc_told *told)
 {
     cascade_engine *engine = lane->engine;
     csc_run *run = item->run;
     const cascade_change *change = &lane->changes[item->first];
+    cascade_status was = run->state.recorded;
     cascade_err err = CASCADE_OK;
 
     csc_assert(csc_lock_is_held(&lane->engine->mutex) && item->posts != NULL);
@@ -248,10 +261,15 @@ apply_run(csc_lane *lane, csc_item *item, csc_told *told)
     run->has_waited = true;
     csc_pace_make_up_locked(run);
     count_posts(engine, item->posts);
+    csc_happened_attempts_locked(run, item->posts, change);
+    csc_happened_ends_locked(run, item->posts, change);
     note_received(engine, run, item->posts);
     if (!csc_run_is_gone(run))
         err = run->plan == NULL ? apply_change(run, change)
                                 : apply_reset(run, change);
+    csc_happened_change_locked(run, change, was);
+    for (size_t i = 1; i < item->count; i++)
+        note_started(lane, item->first + i);
     if (!csc_run_is_gone(run) && err == CASCADE_OK)
         err = reenter(run, item->posts);
     if (err == CASCADE_OK)
@@ -327,6 +345,7 @@ apply_start(csc_lane *lane, csc_item *item)
     csc_assert(start->count == item->count && !start->done);
     for (size_t i = 0; i < start->count; i++) {
         start->existed[i] = lane->existed[item->first + i];
+        note_started(lane, item->first + i);
         if (!start->existed[i])
             adopt(engine, &lane->changes[item->first + i]);
     }

@@ -34,6 +34,7 @@
 #include "engine/threads.h"
 #include "held/clock.h"
 #include "held/engine_state.h"
+#include "held/event_queue.h"
 #include "held/incarnation.h"
 #include "held/lane/lane_queue.h"
 #include "held/lane/txn_slot.h"
@@ -70,6 +71,24 @@ list_names(cascade_engine *engine)
     return CASCADE_OK;
 }
 
+/* Another engine may know it: so it is no error. */
+static void
+tell_unknown(const cascade_engine *engine)
+{
+    csc_assert(csc_lock_is_none_held() && engine->life == CSC_LIFE_NEW);
+    for (size_t i = 0; i < engine->node_count; i++) {
+        const csc_node_def *node = &engine->nodes[i];
+
+        if (node->instead != NULL &&
+            csc_node_def_find(engine, node->instead) == NULL)
+            csc_log_add(&engine->store->log, CASCADE_LOG_WARNING,
+                        "node %s is not registered here: it is to run instead "
+                        "of node %s, and would wait for an engine that knows "
+                        "it",
+                        node->instead, node->name);
+    }
+}
+
 cascade_err
 cascade_engine_start(cascade_engine *engine)
 {
@@ -86,6 +105,7 @@ cascade_engine_start(cascade_engine *engine)
     if (err != CASCADE_OK)
         return err;
     err = list_names(engine);
+    tell_unknown(engine);
     if (err == CASCADE_OK)
         err = csc_txn_slot_init(engine);
     if (err == CASCADE_OK)
@@ -507,6 +527,7 @@ cascade_engine_close(cascade_engine *engine)
                                DRAIN_POLL_MS);
     drop_ready(engine);
     csc_lock_give(&engine->mutex);
+    csc_event_queue_end(engine);
     csc_log_queue_tell(engine);
     csc_open_free(engine);
     return csc_ok();

@@ -62,6 +62,7 @@
 #include "cascade/store.h"
 #include "held/clock.h"
 #include "held/erasure_due.h"
+#include "held/event_queue.h"
 #include "held/incarnation.h"
 #include "held/lane/lane_queue.h"
 #include "held/lane/txn_slot.h"
@@ -146,6 +147,7 @@ struct cascade_engine {
     csc_erasure_due erasure;
     struct csc_peers *peers;
     csc_log_queue log;
+    csc_event_queue events;
 };
 
 #endif

@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "cascade/cascade.h"
 #include "held/engine_state.h"
+#include "held/event_queue.h"
 #include "store/store.h"
 
 void
@@ -46,6 +47,7 @@ csc_log_queue_tell(cascade_engine *engine)
     csc_note *note = NULL;
 
     csc_assert(csc_lock_is_none_held());
+    csc_event_queue_tell(engine);
     if (atomic_load(&engine->log.count) == 0)
         return;
     csc_lock_take(&engine->mutex);

@@ -26,7 +26,8 @@ typedef struct csc_log_queue {
 } csc_log_queue;
 
 /* Logging under the lock: the line is told by the next csc_log_queue_tell(),
- * which is not locked. Beyond CSC_NOTES_MAX lines are lost. */
+ * which is not locked, and tells events too (event_queue.h). Beyond
+ * CSC_NOTES_MAX lines are lost. */
 void csc_log_queue_add(cascade_engine *engine, cascade_log_level level,
                        const char *format, ...) CASCADE_PRINTF(3, 4);
 void csc_log_queue_tell(cascade_engine *engine);

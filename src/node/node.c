@@ -307,6 +307,26 @@ cascade_node_output_text(cascade_node *node, const char *output)
 }
 
 cascade_err
+cascade_node_result(cascade_node *node, cJSON *result)
+{
+    cascade_err err = cascade_node_output(node, result);
+
+    if (err == CASCADE_OK)
+        node->post->effects.is_result = true;
+    return err;
+}
+
+cascade_err
+cascade_node_result_text(cascade_node *node, const char *result)
+{
+    cascade_err err = cascade_node_output_text(node, result);
+
+    if (err == CASCADE_OK)
+        node->post->effects.is_result = true;
+    return err;
+}
+
+cascade_err
 cascade_node_step_result_text(cascade_node *node, const char *result)
 {
     cascade_err err = csc_node_check(node, "result of a step", result);

@@ -199,9 +199,12 @@ make_attempt(const call *c, csc_post *post)
             csc_arena_strndup(&post->arena, canonical.data, canonical.len);
     csc_buf_fini(&with);
     csc_buf_fini(&canonical);
-    if (err == CASCADE_OK && post->step_attempts == NULL)
+    post->part_name = csc_arena_strdup(&post->arena, c->full_name);
+    if (err == CASCADE_OK &&
+        (post->step_attempts == NULL || post->part_name == NULL))
         err = csc_fail_memory();
     post->kind = CSC_POST_STEP_ATTEMPT;
+    post->tried = c->failed + 1;
     post->effects = (csc_effects){0};
     post->attempts = node->exec->attempts;
     post->delay_ms = csc_backoff_delay_ms(&c->attempts, c->failed + 1,

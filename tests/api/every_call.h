@@ -61,6 +61,14 @@ typedef struct every_handle {
     X(cascade_complete,                                                        \
       cascade_complete(h->store, &h->id, "i", "t", NULL, NULL))                \
     X(cascade_wait, cascade_wait(h->store, &h->id, 0, NULL))                   \
+    X(cascade_wait_result,                                                     \
+      cascade_wait_result(h->store, &h->id, 0, &out.outcome))                  \
+    X(cascade_run_result,                                                      \
+      cascade_run_result(h->store, "pass", cJSON_CreateObject(), NULL, 0,      \
+                         &out.started, &out.outcome))                          \
+    X(cascade_run_result_text,                                                 \
+      cascade_run_result_text(h->store, "pass", "{}", NULL, 0, &out.started,   \
+                              &out.outcome))                                   \
     X(cascade_get, cascade_get(h->store, &h->id, &out.info))                   \
     X(cascade_key_current, cascade_key_current(h->store, NULL, "k", &out.id))  \
     X(cascade_list, cascade_list(h->store, NULL, &out.page))                   \
@@ -192,6 +200,11 @@ typedef struct every_handle {
     X(cascade_node_await_child,                                                \
       cascade_node_await_child(h->node, &h->id, NULL))                         \
     X(cascade_node_await_children, cascade_node_await_children(h->node))       \
+    X(cascade_node_result, cascade_node_result(h->node, cJSON_CreateTrue()))   \
+    X(cascade_node_result_text, cascade_node_result_text(h->node, "{}"))       \
+    X(cascade_node_now, cascade_node_now(h->node, "n", &out.time))             \
+    X(cascade_node_random, cascade_node_random(h->node, "n", &out.random))     \
+    X(cascade_node_uuid, cascade_node_uuid(h->node, "n", &out.id))             \
     X(cascade_node_version,                                                    \
       cascade_node_version(h->node, "v", 0, 1, &out.number))                   \
     X(cascade_node_compensate,                                                 \

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cascade/manage.h"
 #include "cascade/store.h"
 #include "support/stores.h"
 
@@ -67,7 +68,7 @@ ids(test_db *db)
     refuses(INVALID, cascade_uuid_parse("x", &out.id));
     refuses(INVALID,
             cascade_uuid_parse("01a1fb1a-df26-7e6e-85b0-78a7a9d40abb", NULL));
-    refuses(INVALID, cascade_uuid_from_key(NULL, "k", &out.id));
+    refuses(INVALID, cascade_uuid_from_key(NULL, NULL, &out.id));
     refuses(INVALID, cascade_uuid_from_key("u", NULL, &out.id));
     refuses(INVALID, cascade_uuid_from_key("", "k", &out.id));
     refuses(INVALID, cascade_uuid_from_key("u", "k", NULL));
@@ -164,12 +165,31 @@ looks(test_db *db)
 }
 
 static void
+nothing_was_read(test_db *db)
+{
+    (void)db;
+    assert_null(cascade_snapshot_info(NULL));
+    assert_int_equal(cascade_snapshot_count(NULL, CASCADE_PART_HISTORY), 0);
+    assert_null(cascade_snapshot_get(NULL, CASCADE_PART_HISTORY, 0));
+    assert_null(cascade_snapshot_get(NULL, CASCADE_PART_ERRORS, 0));
+    assert_null(cascade_snapshot_context(NULL));
+    assert_null(cascade_snapshot_cascaide_context(NULL));
+    assert_null(cascade_snapshot_result(NULL));
+    assert_null(cascade_snapshot_error(NULL));
+    assert_null(cascade_snapshot_continued_as(NULL));
+    assert_int_equal(cascade_page_count(NULL), 0);
+    assert_int_equal(cascade_page_unreadable(NULL), 0);
+    assert_null(cascade_page_get(NULL, 0));
+}
+
+static void
 what_frees_accepts_null(test_db *db)
 {
     (void)db;
     cascade_info_free(NULL);
     cascade_page_free(NULL);
     cascade_snapshot_free(NULL);
+    cascade_outcome_free(NULL);
     assert_ok(cascade_engine_close(NULL));
     assert_ok(cascade_store_close(NULL));
 }
@@ -703,6 +723,7 @@ main(int argc, char **argv)
         {"stores", stores, STORES_ALL},
         {"starts", starts, STORES_ALL},
         {"looks", looks, STORES_ALL},
+        {"nothing_was_read", nothing_was_read, STORES_MEMORY},
         {"what_frees_accepts_null", what_frees_accepts_null, STORES_MEMORY},
         {"engine_options_out_of_range", engine_options_out_of_range,
          STORES_MEMORY},

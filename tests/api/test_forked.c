@@ -24,6 +24,7 @@
 
 static struct {
     int64_t time;
+    uint64_t random;
     int number;
     size_t count;
     const char *text;
@@ -34,6 +35,7 @@ static struct {
     cascade_started started;
     cascade_start_spec spec;
     cascade_info *info;
+    cascade_outcome *outcome;
     cascade_page *page;
     cascade_snapshot *snapshot;
     cascade_explanation *explanation;
@@ -117,6 +119,7 @@ static const char *const others[] = {
     "cascade_sqlite_functions",
     "cascade_postgres_open",
     "cascade_info_free",
+    "cascade_outcome_free",
     "cascade_page_count",
     "cascade_page_get",
     "cascade_page_unreadable",

@@ -32,6 +32,19 @@ t start order --reuse sometimes
 t start order --delay tomorrow
 cli_end start.txt
 
+t wait "$(id 1)"
+t wait "$(id 1)" --payloads
+t wait "$(id 1)" --json
+t wait "$(id 1)" --json --payloads --timeout 1s
+t wait "$(id 2)"
+t wait "$(id 2)" --json
+t wait "$(id 4)" --timeout 20ms
+t wait --key invoice-7 --user anna --timeout 1s
+t wait "$unknown"
+t wait "$(id 1)" --timeout soon
+t wait
+cli_end wait.txt
+
 t signal "$(id 4)" go --payload '{"from":"anna"}' --request-id once
 t signal "$(id 4)" go --payload '{"from":"anna"}' --request-id once --json
 t signal "$(id 1)" go

@@ -28,6 +28,10 @@ cascade_test(engine_refuse lanes/test_refuse.c NEEDS stores)
 cascade_test(engine_scale life/test_scale.c NEEDS stores LABELS long)
 cascade_test(engine_turns claims/test_turns.c NEEDS stores)
 cascade_test(engine_wait looks/test_wait.c NEEDS stores)
+cascade_test(engine_result looks/test_result.c support/play.c NEEDS stores)
+cascade_test(engine_events looks/test_events.c support/play.c FLOOR manage
+    NEEDS stores)
+cascade_test(engine_once nodes/test_once.c support/play.c NEEDS stores)
 cascade_test(engine_times pure/test_times.c NEEDS stores)
 cascade_test(engine_native transactions/test_native.c support/till.c
     support/ledger.c support/mix.c support/watch.c NEEDS stores)

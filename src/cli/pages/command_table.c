@@ -62,6 +62,13 @@ const struct command command_table[] = {
           OPTION_INTO_QUEUE, OPTION_PRIORITY, OPTION_DELAY, OPTION_DEADLINE,
           OPTION_REUSE, OPTION_WAIT_END),
      STORE_CHECK, run_start},
+    {"wait", "ID", 0, 1, "wait until a cascade has ended, and say how",
+     "Where it continues as new: until its last run has. Prints the id of what "
+     "has ended, its status and its error; with --payloads also its result. "
+     "The exit code is 0 when it completed, 1 when it ended in error, 5 when "
+     "it did not end in that time.",
+     LIST(OPTION_KEY, OPTION_USER, OPTION_TIMEOUT, OPTION_PAYLOADS),
+     STORE_CHECK, run_wait},
     {"signal", "ID NAME", 1, 2, "send a signal to a cascade",
      "With --key the NAME stands alone.",
      LIST(OPTION_KEY, OPTION_USER, OPTION_PAYLOAD, OPTION_REQUEST_ID),

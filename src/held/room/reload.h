@@ -36,6 +36,7 @@ typedef struct csc_reload {
     int32_t receipt; /* 0, or that of one that is gone on with */
     bool late;       /* which was too slow to be recorded: it is refused */
     bool refused;    /* or was refused by the store */
+    bool is_new;     /* it was claimed just now, which is to be told */
 } csc_reload;
 
 /* Runs that are owned and are to be read. Under the engine's mutex. */

@@ -18,9 +18,11 @@
 #include "base/lock.h"
 #include "base/uuid.h"
 #include "cascade/cascade.h"
+#include "cascade/event.h"
 #include "change/op.h"
 #include "held/clock.h"
 #include "held/engine_state.h"
+#include "held/event_queue.h"
 #include "held/incarnation.h"
 #include "held/lane/lane_queue.h"
 #include "held/lane/txn_slot.h"
@@ -168,6 +170,14 @@ count_loss(cascade_engine *engine, cascade_err err)
                       "%s: all cascades in memory are dropped, and the engine "
                       "attaches anew",
                       cascade_err_text(err));
+    csc_event_queue_add_locked(
+        engine,
+        &(cascade_event){.kind = CASCADE_EVENT_ENGINE_FENCED,
+                         .function_id = -1,
+                         .node = "",
+                         .step = "",
+                         .error = cascade_err_text(err)},
+        false);
 }
 
 /* A removal moves later slots up, so a pass may miss some; the next one does

@@ -234,6 +234,17 @@ PLAY_MODES(what_runs_instead_may_fail_too)
 PLAY_MODES(the_last_failure_ends_the_cascade)
 PLAY_MODES(nodes_may_stand_for_each_other)
 
+static void
+a_stand_in_that_is_not_there_is_told(test_db *db)
+{
+    play p = {.nodes = {{"a", fail_in_a_circle}}, .instead = {"nowhere"}};
+    size_t before = atomic_load(&db->warnings);
+
+    play_open(&p, db, CASCADE_MODE_THREADS);
+    assert_int_equal(atomic_load(&db->warnings) - before, 1);
+    play_end(&p);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -242,6 +253,8 @@ main(int argc, char **argv)
         PLAY_TESTS(what_runs_instead_may_fail_too),
         PLAY_TESTS(the_last_failure_ends_the_cascade),
         PLAY_TESTS(nodes_may_stand_for_each_other),
+        {"a_stand_in_that_is_not_there_is_told",
+         a_stand_in_that_is_not_there_is_told, STORES_MEMORY},
         {"options_that_make_no_sense_are_refused",
          options_that_make_no_sense_are_refused, STORES_ALL},
     };

@@ -24,7 +24,9 @@ play_open(play *p, test_db *db, cascade_mode mode)
         .fibers = play_fibers ? 1 : 0,
         .park_after_ms = p->park_after_ms,
         .depth_max = p->depth_max,
-        .execution_bytes_max = p->execution_bytes_max};
+        .execution_bytes_max = p->execution_bytes_max,
+        .on_event = p->on_event,
+        .event_context = p->event_context};
     cascade_node_options node = {.size = sizeof(node),
                                  .attempts_max = p->attempts_max,
                                  .backoff_ms =

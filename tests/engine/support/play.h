@@ -35,7 +35,9 @@ typedef struct play {
     int64_t poll_interval_ms; /* 0: 20 */
     int depth_max;
     unsigned worker_count; /* 0: 3 */
-    void *user;            /* the test's own */
+    cascade_event_fn on_event;
+    void *event_context;
+    void *user; /* the test's own */
     test_db *db;
     cascade_mode mode;
     cascade_store *store;
