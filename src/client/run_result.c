@@ -27,7 +27,7 @@ cascade_run_result_text(cascade_store *store, const char *node,
                         int64_t timeout_ms, cascade_started *started,
                         cascade_outcome **outcome)
 {
-    cascade_started own;
+    cascade_started own = {.existed = false};
     cascade_started *s = started != NULL ? started : &own;
     cascade_err err = check(store, outcome);
 
@@ -43,7 +43,7 @@ cascade_run_result(cascade_store *store, const char *node, cJSON *input,
                    const cascade_start_options *options, int64_t timeout_ms,
                    cascade_started *started, cascade_outcome **outcome)
 {
-    cascade_started own;
+    cascade_started own = {.existed = false};
     cascade_started *s = started != NULL ? started : &own;
     cascade_err err = check(store, outcome);
 
