@@ -765,6 +765,7 @@ try_with_signal(cascade_store *store, const csc_start_spec *spec,
     *anew = 0;
     if (err != CASCADE_OK)
         return err;
+    csc_assert(start != NULL);
     err = find_place(store, &start->arena, here);
     if (err == CASCADE_OK)
         err = make_change(store, spec, here, start);
