@@ -123,7 +123,8 @@ is_no_attempt(cascade_err err)
 }
 
 bool
-csc_node_txn_begin(cascade_engine *engine, csc_lane *lane, csc_call *call)
+csc_node_txn_begin(cascade_engine *engine, csc_lane *lane, csc_call *call,
+                   const char **inside)
 {
     csc_run *run = lane->run;
     const csc_node_def *def = csc_node_def_find(engine, lane->exec->name);
@@ -147,6 +148,7 @@ csc_node_txn_begin(cascade_engine *engine, csc_lane *lane, csc_call *call)
         engine->txn.backoff_ms = 0;
     back = is_no_attempt(err) && !csc_run_is_gone(run);
     if (back) {
+        *inside = NULL; /* before a stop can see that nothing runs */
         put_back_locked(engine, lane);
     } else {
         csc_time_limit_begin_locked(engine, call, lane->exec);

@@ -13,8 +13,10 @@
 #include "held/run/time_limit.h"
 
 /* Begins the transaction. False when that is to be tried again later: then the
- * worker has nothing to do. Not locked. */
-bool csc_node_txn_begin(cascade_engine *engine, csc_lane *lane, csc_call *call);
+ * worker has nothing to do, and `*inside`, the node that it was to be in, is
+ * NULL. Not locked. */
+bool csc_node_txn_begin(cascade_engine *engine, csc_lane *lane, csc_call *call,
+                        const char **inside);
 /* It has returned, and `post` (or NULL) is to be posted: rolls back what is no
  * completion. What it had ended itself is not attempted again.
  * CASCADE_ERR_NO_MEMORY. Not locked. */

@@ -487,15 +487,6 @@ call_node(cascade_node *node)
     return csc_guard_node(node);
 }
 
-/* The function was not called. */
-static void
-leave_node(cascade_engine *engine, csc_worker *worker)
-{
-    csc_lock_take(&engine->mutex);
-    worker->node = NULL;
-    csc_lock_give(&engine->mutex);
-}
-
 /* From the call of the function to the post of what came of it; on a fiber, or
  * on the worker's own stack. */
 static void
@@ -509,10 +500,9 @@ run_strand(void *context)
     cascade_node node;
     cascade_err err = CASCADE_ERR_NO_MEMORY;
 
-    if (native != NULL && !csc_node_txn_begin(engine, native, &strand->call)) {
-        leave_node(engine, strand->worker);
+    if (native != NULL && !csc_node_txn_begin(engine, native, &strand->call,
+                                              &strand->worker->node))
         return;
-    }
     if (init_node(&node, strand)) {
         node.native = native;
         err = strand->unwanted ? CASCADE_ERR_CANCELLED : call_node(&node);
