@@ -17,12 +17,14 @@ good_tree() {
         "$tree/src/engine" "$tree/src/store/sqlite" "$tree/src/held/run" \
         "$tree/src/store/memory" "$tree/src/store/postgres" "$tree/src/state" \
         "$tree/src/cli" "$tree/examples" \
-        "$tree/tests" "$tree/cmake" "$tree/sql" "$tree/.ci"
+        "$tree/tests/packaging" "$tree/cmake" "$tree/sql" "$tree/.ci"
     cp "$here/../../.clang-format" "$tree"
     printf '# SPDX-License-Identifier: MIT\n' >"$tree/CMakeLists.txt"
     printf '%s\n#include <stddef.h>\n' "$licence" \
         >"$tree/include/cascade/cascade.h"
     printf '%s\n#include "base/a.h"\n' "$licence" >"$tree/src/store/store.c"
+    printf '%s\nint cascade_use(void);\n' "$licence" \
+        >"$tree/tests/packaging/options.inc"
 }
 
 check() {
@@ -44,6 +46,7 @@ refuses() {
 accepts headers.sh
 refuses headers.sh include/cascade/x.h 'size_t cascade_x(void);\n'
 refuses headers.sh include/cascade/x.h 'int cascade_x(int class);\n'
+refuses headers.sh tests/packaging/options.inc 'int x = { .size = 1 };\n'
 
 accepts layering.sh
 refuses layering.sh src/base/a.c '#include "state/state.h"\n'
