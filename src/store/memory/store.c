@@ -156,8 +156,8 @@ release_model(csc_memory_model *model)
     csc_memory_model **at = &shared.first;
     size_t refs;
 
-    csc_assert(model->refs > 0);
     csc_lock_take(&shared.mutex);
+    csc_assert(model->refs > 0);
     refs = --model->refs;
     if (refs == 0 && model->name != NULL) {
         while (*at != model)
