@@ -72,7 +72,7 @@ LEFT JOIN (VALUES
     ('context_events', ', INSERT, DELETE'),
     ('cascade_messages', ', INSERT, DELETE'),
     ('cascade_keys', ', INSERT, UPDATE'),
-    ('cascade_queues', ', INSERT, DELETE'),
+    ('cascade_queues', ', INSERT, UPDATE, DELETE'),
     ('cascade_erasures', ', INSERT, UPDATE, DELETE'),
     ('cascade_links', ', INSERT, UPDATE, DELETE'),
     ('cascade_seals', ', INSERT, UPDATE, DELETE'),

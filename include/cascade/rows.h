@@ -56,6 +56,10 @@ typedef struct cascade_event_row {
     unsigned reformed;     /* the same */
 } cascade_event_row;
 
+#define CASCADE_LIMIT_KEY_MAX 255
+/* `needs` of a run that is due and waits by its key: see store_limits.h. */
+#define CASCADE_NEEDS_TURN "cascade.turn"
+
 typedef struct cascade_run_row {
     cascade_uuid cascade_id;
     const char *queue;
@@ -64,8 +68,12 @@ typedef struct cascade_run_row {
     cascade_uuid engine_id; /* all zero: free (NULL in the table) */
     int64_t claim_no;
     int32_t takeovers;
-    int32_t trial;     /* S47. START: not read, it is 0 */
-    const char *needs; /* or NULL */
+    int32_t trial;         /* S47. START: not read, it is 0 */
+    const char *needs;     /* or NULL */
+    const char *limit_key; /* what the limits of its queue go by, up to
+                              CASCADE_LIMIT_KEY_MAX bytes; NULL stands for "" */
+    int32_t slot;          /* 1: it has one (S96). START: only of one that is
+                              owned from birth (S97) */
 } cascade_run_row;
 
 #define CASCADE_MESSAGE_KIND_MAX 32

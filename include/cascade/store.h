@@ -23,8 +23,9 @@
  *               | erase strays                              |
  *   integrity   | seal seals                                | store_seal.h
  *   node_txn    | begin finish abandon                      | store_txn.h
+ *   limits      | set list drop                             | store_limits.h
  *
- * The last four are sub-tables: NULL, or whole. A call that needs one which is
+ * The last five are sub-tables: NULL, or whole. A call that needs one which is
  * not there is CASCADE_ERR_UNSUPPORTED and names it. Each table says its size:
  * what is added to it later stands behind it, so that a backend which was built
  * before goes on working, and lacks that.
@@ -274,6 +275,30 @@
  *       if they came one behind the other: of two starts of one cascade the
  *       second finds that of the first, and of two messages with one path the
  *       second is REPEATED.
+ *   S96 of a kept queue (store_limits.h) no more runs have a slot, nor of one
+ *       of its keys, than its maxima said when the last of them was claimed,
+ *       however many claim at once. A lowered maximum ends nothing: none is
+ *       claimed until there is room. `slot` tells of a run that is given with
+ *       one; of such it gives `slots` at most.
+ *   S97 a slot is its run's until FREE, END, DELETE, a REVIVE into another
+ *       queue, or the detach or removal of its owner, and goes in that commit.
+ *       A start that is owned from birth may bring one: the run that continues
+ *       another, which ends in the same commit.
+ *   S98 a claim gives runs of a kept queue by turns: it looks at up to
+ *       CASCADE_CLAIM_KEYS_MAX keys of those that have runs which are due, from
+ *       where the last claim by this handle has stopped, around the end; none
+ *       that has room gets a second slot before all of them have had one. Of a
+ *       key they go by higher priority, then by earlier wake_at. What waits
+ *       does not make it cost more. `again` tells that another claim may find
+ *       more; it is false once a walk over all keys has found nothing.
+ *   S99 for the rest a kept queue is like others: runs that a message names are
+ *       given without a slot, and when it is paused no others (S25); needs and
+ *       suspects are those of S8, of suspects one at a time, with a slot;
+ *       next_wake_at_ms counts what comes. `kept` tells which queues are. What
+ *       waits by its key in a queue that is not kept is given as if it did not.
+ *   S100 set changes the limits only where they have the version it names, and
+ *       raises that; list pages by name; drop leaves those of a queue of which
+ *       a run has a slot, or waits by its key.
  *
  * MESSAGES
  *   Whoever asks something of a cascade inserts a message and touches nothing
@@ -314,6 +339,8 @@
  *                                 | ids, 1 at least
  *     link                        | CASCADE_LINKS_MAX receipts
  *     submit                      | starts alone
+ *     set                         | maxima from 0 on; a version from
+ *                                 | CASCADE_LIMITS_ANY on
  *
  * THREADS
  *   Every move but `close` may be called by any thread at any time, also at
@@ -332,6 +359,7 @@
 #include "cascade/cascade.h"
 #include "cascade/rows.h"
 #include "cascade/store_chain.h"
+#include "cascade/store_limits.h"
 #include "cascade/store_manage.h"
 #include "cascade/store_seal.h"
 #include "cascade/store_txn.h"
@@ -340,7 +368,7 @@
 extern "C" {
 #endif
 
-#define CASCADE_STORE_ABI 13
+#define CASCADE_STORE_ABI 14
 
 #define CASCADE_STORE_LANES_MAX 1024
 #define CASCADE_STORE_PAGE_MAX 1000
@@ -351,12 +379,13 @@ typedef enum cascade_run_action {
     CASCADE_RUN_KEEP = 0, /* leave the run row alone */
     CASCADE_RUN_RESET,    /* takeovers = 0, trial = 0 */
     CASCADE_RUN_FREE,     /* engine_id = NULL, wake_at and needs as given,
-                             takeovers = 0, trial = 0 */
+                             takeovers = 0, trial = 0, slot = 0 */
     CASCADE_RUN_END,      /* delete the row; that it is gone is no error */
     CASCADE_RUN_START,    /* insert the run row, see `run`; none where the
                              cascade is not RUNNING: it comes as it ended */
     CASCADE_RUN_REVIVE,   /* set queue and priority as in `run`, takeovers = 0,
-                             trial = 0: an ended cascade goes on */
+                             trial = 0, and slot = 0 where it is another queue:
+                             an ended cascade goes on */
     CASCADE_RUN_DELETE    /* delete the cascade, its executions, events, run
                              and messages, or mark it: S39. The change has
                              nothing else to write. That it is gone is no
@@ -473,6 +502,8 @@ typedef struct cascade_claim {
                              does not say */
     const char *const *own_kinds; /* of messages that are for one run alone, */
     size_t own_kind_count;        /* and are not sent on: S55 */
+    size_t slots; /* of the limit, runs of kept queues with a slot: as many as
+                     can be begun now; 0: none */
 } cascade_claim;
 
 typedef struct cascade_claimed {
@@ -483,9 +514,11 @@ typedef struct cascade_claimed {
     /* Of the first message that names it, as the claim saw; "" where it saw
      * none. S23 */
     char message_kind[CASCADE_MESSAGE_KIND_MAX + 1];
+    bool slot; /* it has one: S96 */
 } cascade_claimed;
 
 #define CASCADE_CLAIM_STRAYS_MAX 100 /* S60 */
+#define CASCADE_CLAIM_KEYS_MAX 64    /* S98 */
 
 typedef struct cascade_claim_result {
     size_t count;            /* of what was written to `claimed` */
@@ -495,6 +528,8 @@ typedef struct cascade_claim_result {
                                 before */
     bool *paused; /* in: room for each queue of the claim, or NULL; out: whether
                      that queue is paused */
+    bool *kept;   /* the same: whether it has limits, and is not paused */
+    bool again;   /* S98 */
 } cascade_claim_result;
 
 #define CASCADE_RECEIVE_MAX 10000
@@ -677,8 +712,8 @@ typedef struct cascade_store_driver {
                          int64_t lease_ms, int64_t *now_ms);
 
     /* Frees the runs of the incarnation (takeovers unchanged, wake_at = now,
-     * one trial less: S47) and deletes it with its lanes. That it is gone
-     * already is OK. */
+     * one trial less: S47, no slot) and deletes it with its lanes. That it is
+     * gone already is OK. */
     cascade_err (*detach)(void *self, const cascade_uuid *engine_id);
 
     /* Lists the incarnations. `*orphans` (may be NULL) tells whether there are
@@ -688,7 +723,8 @@ typedef struct cascade_store_driver {
 
     /* Deletes incarnations (with lanes) whose lease has expired and those
      * named in `dead`, then frees up to `limit` runs of incarnations that are
-     * gone: engine_id = NULL, wake_at = now, takeovers + 1, trial unchanged.
+     * gone: engine_id = NULL, wake_at = now, takeovers + 1, trial unchanged,
+     * no slot.
      * `*freed` tells how many: when it is `limit` there may be more. A lane row
      * held by a stopped process of such an incarnation must not block the
      * removal for good: S10. */
@@ -768,6 +804,7 @@ typedef struct cascade_store_driver {
     const cascade_store_manage *manage;
     const cascade_store_integrity *integrity;
     const cascade_store_node_txn *node_txn;
+    const cascade_store_limits *limits;
 } cascade_store_driver;
 
 /* Opens a store on a backend of the caller's own. `driver` is copied, with its

@@ -38,9 +38,10 @@ typedef struct cascade_queue_row {
     const char *about;    /* JSON: who paused it and why, as the caller of
                              `pause` wrote it; {} when it is not */
     int64_t owned;        /* runs of incarnations, alive or not */
-    int64_t due;          /* free, with wake_at in the past, and no `needs` */
+    int64_t due;          /* free, with wake_at in the past, and no `needs`, or
+                             CASCADE_NEEDS_TURN, as the next two */
     int64_t later;        /* free, with wake_at still to come, and no `needs` */
-    int64_t needing;      /* free, with `needs` */
+    int64_t needing;      /* free, with other `needs` */
     int64_t due_since_ms; /* the earliest wake_at among the due ones;
                              CASCADE_TIME_NONE without one */
 } cascade_queue_row;

@@ -74,6 +74,8 @@ static const csc_column runs[] = {
     {"takeovers", CSC_COLUMN_I32, COUNT, AT(takeovers)},
     {"trial", CSC_COLUMN_I32, COUNT | GIVEN | LATER, AT(trial)},
     {"needs", CSC_COLUMN_TEXT, NULLABLE, AT(needs)},
+    {"limit_key", CSC_COLUMN_TEXT, LOCAL | LATER, AT(limit_key)},
+    {"slot", CSC_COLUMN_I32, COUNT | LOCAL | LATER, AT(slot)},
 };
 #undef AT
 
@@ -95,6 +97,16 @@ static const csc_column seals[] = {
     {"cascade_id", CSC_COLUMN_UUID, OWNER, AT(cascade_id)},
     {"number", CSC_COLUMN_I64, 0, AT(number)},
     {"seal", CSC_COLUMN_TEXT, 0, AT(seal)},
+};
+#undef AT
+
+#define AT(member) offsetof(cascade_limits_row, member)
+static const csc_column limits_list[] = {
+    {"queue", CSC_COLUMN_TEXT, 0, AT(queue)},
+    {"version", CSC_COLUMN_I64, COUNT, AT(version)},
+    {"running_max", CSC_COLUMN_I32, COUNT, AT(running_max)},
+    {"key_running_max", CSC_COLUMN_I32, COUNT, AT(key_running_max)},
+    {"limits_about", CSC_COLUMN_TEXT, 0, AT(about)},
 };
 #undef AT
 
@@ -127,6 +139,10 @@ static const csc_column queues[] = {
     {"queue", CSC_COLUMN_TEXT, 0, 0},
     {"paused_at", CSC_COLUMN_I64, 0, 0},
     {"about", CSC_COLUMN_TEXT, 0, 0},
+    {"version", CSC_COLUMN_I64, LATER, 0},
+    {"running_max", CSC_COLUMN_I32, LATER, 0},
+    {"key_running_max", CSC_COLUMN_I32, LATER, 0},
+    {"limits_about", CSC_COLUMN_TEXT, LATER, 0},
 };
 
 static const csc_column erasures[] = {
@@ -160,6 +176,7 @@ FITS(runs);
 FITS(messages);
 FITS(seals);
 FITS(queue_list);
+FITS(limits_list);
 FITS(lanes);
 FITS(keys);
 FITS(queues);
@@ -179,6 +196,8 @@ const csc_table csc_table_seals =
     ROWS("cascade_seals", seals, cascade_seal_row);
 const csc_table csc_table_queue_list =
     ROWS("cascade_queues", queue_list, cascade_queue_row);
+const csc_table csc_table_limits_list =
+    ROWS("cascade_queues", limits_list, cascade_limits_row);
 
 static const csc_table table_lanes = TABLE("cascade_lanes", lanes, 0);
 static const csc_table table_keys = TABLE("cascade_keys", keys, 0);

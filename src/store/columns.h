@@ -70,13 +70,14 @@ typedef struct csc_table {
 
 #define CSC_COLUMNS_MAX 12
 
-extern const csc_table csc_table_cascades;   /* cascade_row */
-extern const csc_table csc_table_executions; /* cascade_execution_row */
-extern const csc_table csc_table_events;     /* cascade_event_row */
-extern const csc_table csc_table_runs;       /* cascade_run_row */
-extern const csc_table csc_table_messages;   /* cascade_message_row */
-extern const csc_table csc_table_seals;      /* cascade_seal_row */
-extern const csc_table csc_table_queue_list; /* cascade_queue_row: counted */
+extern const csc_table csc_table_cascades;    /* cascade_row */
+extern const csc_table csc_table_executions;  /* cascade_execution_row */
+extern const csc_table csc_table_events;      /* cascade_event_row */
+extern const csc_table csc_table_runs;        /* cascade_run_row */
+extern const csc_table csc_table_messages;    /* cascade_message_row */
+extern const csc_table csc_table_seals;       /* cascade_seal_row */
+extern const csc_table csc_table_queue_list;  /* cascade_queue_row: counted */
+extern const csc_table csc_table_limits_list; /* cascade_limits_row */
 
 /* All that a schema has to have, in every store; cascade_engines is each
  * store's own. Those that no struct is read from have no `at`. */

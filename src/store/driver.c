@@ -34,6 +34,7 @@ typedef struct place {
 #define MANAGE(name) MOVE(cascade_store_manage, name)
 #define INTEGRITY(name) MOVE(cascade_store_integrity, name)
 #define NODE_TXN(name) MOVE(cascade_store_node_txn, name)
+#define LIMITS(name) MOVE(cascade_store_limits, name)
 
 static const place core[] = {
     CORE(open),    CORE(migrate), CORE(now),    CORE(attach), CORE(renew),
@@ -60,6 +61,11 @@ static const place node_txn[] = {
     NODE_TXN(begin),
     NODE_TXN(finish),
     NODE_TXN(abandon),
+};
+static const place limits[] = {
+    LIMITS(set),
+    LIMITS(list),
+    LIMITS(drop),
 };
 
 #define COUNT(places) (sizeof(places) / sizeof((places)[0]))
@@ -125,6 +131,7 @@ check_sub_tables(const cascade_store_driver *given)
         {"manage", given->manage, manage, COUNT(manage)},
         {"integrity", given->integrity, integrity, COUNT(integrity)},
         {"node_txn", given->node_txn, node_txn, COUNT(node_txn)},
+        {"limits", given->limits, limits, COUNT(limits)},
     };
     cascade_err err = CASCADE_OK;
 
@@ -161,7 +168,7 @@ csc_driver_check(const cascade_store_driver *given)
                         "the store driver has abi %u, this library %d; build "
                         "it with this library's store.h",
                         (unsigned)given->abi, CASCADE_STORE_ABI);
-    if (given->size < offsetof(cascade_store_driver, node_txn) + sizeof(void *))
+    if (given->size < offsetof(cascade_store_driver, limits) + sizeof(void *))
         return csc_fail(CASCADE_ERR_INVALID,
                         "the store driver has size %zu, which is less than "
                         "abi %d has; give sizeof(cascade_store_driver)",
@@ -211,6 +218,8 @@ csc_driver_init(csc_driver *copy, const cascade_store_driver *given)
         &copy->integrity, sizeof(copy->integrity), given->integrity);
     driver->node_txn = copy_sub_table(&copy->node_txn, sizeof(copy->node_txn),
                                       given->node_txn);
+    driver->limits =
+        copy_sub_table(&copy->limits, sizeof(copy->limits), given->limits);
 }
 
 /* ---- Transactions of nodes ----------------------------------------------- */

@@ -16,6 +16,7 @@ typedef struct csc_driver {
     cascade_store_manage manage;
     cascade_store_integrity integrity;
     cascade_store_node_txn node_txn;
+    cascade_store_limits limits;
 } csc_driver;
 
 /* CASCADE_ERR_INVALID, with a text that names it: no driver, another abi, a

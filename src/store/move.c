@@ -87,6 +87,21 @@ check_strays(cascade_stray kind, size_t limit)
 }
 
 static cascade_err
+check_limits(const cascade_limits_row *row)
+{
+    if (row->running_max < 0 || row->key_running_max < 0)
+        return csc_fail(CASCADE_ERR_INVALID,
+                        "set: maxima of %d runs and %d of each key; give 0 or "
+                        "more",
+                        (int)row->running_max, (int)row->key_running_max);
+    return row->version >= CASCADE_LIMITS_ANY
+               ? CASCADE_OK
+               : csc_fail(CASCADE_ERR_INVALID,
+                          "set: version %lld; give one from %d on",
+                          (long long)row->version, CASCADE_LIMITS_ANY);
+}
+
+static cascade_err
 check_starts(const cascade_submission *submission)
 {
     for (size_t i = 0; i < submission->start_count; i++)
@@ -466,6 +481,47 @@ csc_move_seals(const cascade_store *store, const cascade_uuid *after,
         return fail_lacking(store, "integrity", "seals");
     return store->driver->integrity->seals(store->self, after, limit, sink,
                                            context);
+}
+
+/* ---- The sub-table limits ------------------------------------------------ */
+
+cascade_err
+csc_move_set_limits(const cascade_store *store, const cascade_limits_row *row,
+                    bool *done, int64_t *version)
+{
+    cascade_err err = check_limits(row);
+
+    csc_assert(csc_lock_is_none_held());
+    if (err != CASCADE_OK)
+        return err;
+    if (store->driver->limits == NULL)
+        return fail_lacking(store, "limits", "set");
+    return store->driver->limits->set(store->self, row, done, version);
+}
+
+cascade_err
+csc_move_list_limits(const cascade_store *store, const char *only,
+                     const char *after, size_t limit, cascade_limits_sink sink,
+                     void *context)
+{
+    cascade_err err = check_count("limits", "queues", limit);
+
+    csc_assert(csc_lock_is_none_held());
+    if (err != CASCADE_OK)
+        return err;
+    if (store->driver->limits == NULL)
+        return fail_lacking(store, "limits", "list");
+    return store->driver->limits->list(store->self, only, after, limit, sink,
+                                       context);
+}
+
+cascade_err
+csc_move_drop_limits(const cascade_store *store, const char *queue, bool *done)
+{
+    csc_assert(csc_lock_is_none_held());
+    if (store->driver->limits == NULL)
+        return fail_lacking(store, "limits", "drop");
+    return store->driver->limits->drop(store->self, queue, done);
 }
 
 /* ---- The sub-table node_txn ---------------------------------------------- */

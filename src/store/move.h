@@ -11,6 +11,7 @@
  *              a store marks none, and nobody can look for strays
  *   integrity  UNSUPPORTED
  *   node_txn   UNSUPPORTED
+ *   limits     UNSUPPORTED
  */
 #ifndef CSC_STORE_MOVE_H
 #define CSC_STORE_MOVE_H
@@ -101,6 +102,17 @@ cascade_err csc_move_seal(const cascade_store *store,
 cascade_err csc_move_seals(const cascade_store *store,
                            const cascade_uuid *after, size_t limit,
                            cascade_seal_sink sink, void *context);
+
+/* ---- The sub-table limits ------------------------------------------------ */
+
+cascade_err csc_move_set_limits(const cascade_store *store,
+                                const cascade_limits_row *row, bool *done,
+                                int64_t *version);
+cascade_err csc_move_list_limits(const cascade_store *store, const char *only,
+                                 const char *after, size_t limit,
+                                 cascade_limits_sink sink, void *context);
+cascade_err csc_move_drop_limits(const cascade_store *store, const char *queue,
+                                 bool *done);
 
 /* ---- The sub-table node_txn ---------------------------------------------- */
 

@@ -357,7 +357,6 @@ the_worker_changes_no_table_and_no_history(test_db *db)
         "UPDATE context_events SET value = '1'",
         "UPDATE cascade_messages SET payload = '1'",
         "DELETE FROM cascade_keys",
-        "UPDATE cascade_queues SET about = ''",
         "UPDATE cascade_schema SET checksum = ''",
         "CREATE TABLE mine (x int)",
         "CREATE INDEX ON cascades (fn_id)",

@@ -23,7 +23,8 @@
 --   6     there are messages for runs of $1; where the walk was not over all
 --         of them, its runs are looked through
 --   7     where the next walk goes on
---   8     a queue that is not paused, by its place in $2
+--   8     a queue that is not paused and has no limits, by its place in $2
+--   9     a queue that has limits and is not paused
 --
 -- The walk over the cascades that messages name is 500 look-ups at a time.
 --
@@ -64,11 +65,15 @@ seen AS MATERIALIZED (
   LEFT JOIN public.cascade_runs AS r
     ON r.cascade_id = ANY (ARRAY[n.cascade_id])
   WHERE n.cascade_id IS NOT NULL),
+asked AS MATERIALIZED (
+  SELECT q.queue, q.place, (SELECT p.paused_at = 0
+    FROM public.cascade_queues AS p
+    WHERE p.queue = q.queue) AS kept
+  FROM unnest($2::text[]) WITH ORDINALITY AS q (queue, place)),
 open_queues AS MATERIALIZED (
-  SELECT q.queue, q.place
-  FROM unnest($2::text[]) WITH ORDINALITY AS q (queue, place)
-  WHERE (SELECT true FROM public.cascade_queues AS p
-      WHERE p.queue = q.queue) IS NULL)
+  SELECT queue, place
+  FROM asked
+  WHERE kept IS NULL)
 -- unless suspects
 SELECT 1, due.cascade_id, due.priority, due.wake_at
 FROM open_queues AS q
@@ -160,8 +165,9 @@ SELECT 7, cascade_id, NULL, NULL
 FROM seen
 WHERE step = 500
 UNION ALL
-SELECT 8, NULL, NULL, place
-FROM open_queues
+SELECT CASE WHEN kept THEN 9 ELSE 8 END, NULL, NULL, place
+FROM asked
+WHERE kept IS NOT FALSE
 UNION ALL
 SELECT 0, NULL, NULL, (
   SELECT sum(batch)::int8
@@ -224,6 +230,7 @@ UPDATE public.cascade_runs AS r
 SET engine_id = $1::uuid,
   claim_no = LEAST(r.claim_no, 9223372036854775806) + 1,
   needs = NULL,
+  slot = 0,
   trial = CASE WHEN $5::bool THEN LEAST(r.trial, 2147483646) + 1
     ELSE r.trial END
 FROM unnest($2::uuid[]) AS g (cascade_id)
@@ -323,7 +330,7 @@ ORDER BY t.id;
 --
 -- Index: cascade_runs_claim_idx, cascade_runs_needs_wake_idx.
 --
--- $1 queues that are not paused
+-- $1 queues
 SELECT 2, NULL::uuid, NULL::int4, min(next.wake_at)
 FROM unnest($1::text[]) AS q (queue)
 CROSS JOIN generate_series(9, 0, -1) AS p (priority)

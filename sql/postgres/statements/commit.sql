@@ -132,7 +132,8 @@ WITH met AS (
     wake_at = g.wake_at,
     needs = g.needs,
     takeovers = 0,
-    trial = 0
+    trial = 0,
+    slot = 0
   FROM unnest($1::uuid[], $2::int8[], $3::text[])
     AS g (cascade_id, wake_at, needs)
   WHERE r.cascade_id = ANY (ARRAY[g.cascade_id])
@@ -154,7 +155,8 @@ WITH met AS (
   SET queue = g.queue,
     priority = g.priority,
     takeovers = 0,
-    trial = 0
+    trial = 0,
+    slot = CASE WHEN r.queue = g.queue THEN r.slot ELSE 0 END
   FROM unnest($1::uuid[], $2::text[], $3::int4[])
     AS g (cascade_id, queue, priority)
   WHERE r.cascade_id = ANY (ARRAY[g.cascade_id])

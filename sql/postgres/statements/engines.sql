@@ -72,7 +72,8 @@ WHERE engine_id = $1::uuid;
 UPDATE public.cascade_runs
 SET engine_id = NULL,
   wake_at = floor(extract(epoch FROM now()) * 1000)::int8,
-  trial = GREATEST(trial, 1) - 1
+  trial = GREATEST(trial, 1) - 1,
+  slot = 0
 WHERE engine_id = $1::uuid;
 
 -- name: list_engines
@@ -203,7 +204,8 @@ freed AS (
   UPDATE public.cascade_runs AS r
   SET engine_id = NULL,
     wake_at = floor(extract(epoch FROM now()) * 1000)::int8,
-    takeovers = LEAST(r.takeovers, 2147483646) + 1
+    takeovers = LEAST(r.takeovers, 2147483646) + 1,
+    slot = 0
   FROM chosen
   WHERE r.cascade_id = ANY (ARRAY[chosen.cascade_id])
     AND r.engine_id IS NOT DISTINCT FROM $1::uuid

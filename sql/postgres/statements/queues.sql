@@ -4,12 +4,15 @@
 
 -- name: pause_queue
 --
--- Pauses a queue.
+-- Pauses a queue; what limits it has stay.
 --
 -- $1 queue, $2 words about it
-INSERT INTO public.cascade_queues (queue, paused_at, about)
+INSERT INTO public.cascade_queues AS q (queue, paused_at, about)
 SELECT $1::text, floor(extract(epoch FROM now()) * 1000)::int8, $2::text
-ON CONFLICT (queue) DO NOTHING
+ON CONFLICT (queue) DO UPDATE
+SET paused_at = excluded.paused_at,
+  about = excluded.about
+WHERE q.paused_at = 0
 RETURNING 1;
 
 -- name: resume_queue
@@ -17,7 +20,118 @@ RETURNING 1;
 -- Resumes a queue.
 --
 -- $1 queue
-DELETE FROM public.cascade_queues WHERE queue = $1::text RETURNING 1;
+UPDATE public.cascade_queues
+SET paused_at = 0,
+  about = '{}'
+WHERE queue = $1::text
+  AND paused_at <> 0
+RETURNING 1;
+
+-- name: clear_queue
+--
+-- Deletes the row of a queue that is not paused and has no limits.
+--
+-- $1 queue
+DELETE FROM public.cascade_queues
+WHERE queue = $1::text
+  AND paused_at = 0
+  AND version = 0;
+
+-- name: make_limits
+--
+-- Sets the limits of a queue that has none, or ($5) whatever it has.
+--
+-- $1 queue, $2, $3 maxima, $4 words about them, $5 any version
+INSERT INTO public.cascade_queues AS q
+  (queue, paused_at, about, version, running_max, key_running_max,
+   limits_about)
+SELECT $1::text, 0, '{}', 1, $2::int4, $3::int4, $4::text
+ON CONFLICT (queue) DO UPDATE
+SET version = q.version + 1,
+  running_max = excluded.running_max,
+  key_running_max = excluded.key_running_max,
+  limits_about = excluded.limits_about
+WHERE q.version = 0
+  OR $5::bool
+RETURNING 1;
+
+-- name: change_limits
+--
+-- Sets the limits of a queue that has some, if they have that version.
+--
+-- $1 queue, $2, $3 maxima, $4 words about them, $5 version
+UPDATE public.cascade_queues
+SET version = version + 1,
+  running_max = $2::int4,
+  key_running_max = $3::int4,
+  limits_about = $4::text
+WHERE queue = $1::text
+  AND version = $5::int8
+RETURNING 1;
+
+-- name: lock_limits
+--
+-- Locks the row of a queue: no claim gives a slot of it meanwhile.
+--
+-- $1 queue
+SELECT count(*)
+FROM (
+  SELECT 1
+  FROM public.cascade_queues
+  WHERE queue = $1::text
+  FOR NO KEY UPDATE) AS locked;
+
+-- name: drop_limits
+--
+-- Takes the limits of a queue away, unless runs have a slot or wait by key.
+-- Sent behind the lock: it sees what was claimed before.
+--
+-- Index: cascade_runs_turn_idx, cascade_runs_slot_idx.
+--
+-- $1 queue
+UPDATE public.cascade_queues
+SET version = 0,
+  running_max = 0,
+  key_running_max = 0,
+  limits_about = '{}'
+WHERE queue = $1::text
+  AND version <> 0
+  AND (SELECT true
+    FROM public.cascade_runs AS r
+    WHERE r.engine_id IS NULL
+      AND r.needs = 'cascade.turn'
+      AND r.queue = $1::text
+    ORDER BY r.limit_key
+    LIMIT 1) IS NULL
+  AND (SELECT true
+    FROM public.cascade_runs AS r
+    WHERE r.engine_id IS NOT NULL
+      AND r.slot > 0
+      AND r.queue = $1::text
+    ORDER BY r.limit_key
+    LIMIT 1) IS NULL;
+
+-- name: read_limits
+--
+-- The limits of a queue, if it has any.
+--
+-- $1 queue
+SELECT queue, version, running_max, key_running_max, limits_about
+FROM public.cascade_queues
+WHERE queue = $1::text
+  AND version <> 0;
+
+-- name: list_limits
+--
+-- Those of all queues, by name.
+--
+-- $1 above, $2 at most
+SELECT queue, version, running_max, key_running_max, limits_about
+FROM public.cascade_queues
+WHERE queue COLLATE "C" > $1::text
+  AND version <> 0
+ORDER BY queue COLLATE "C"
+LIMIT $2::int8;
 
 -- name: look_paused
 --
@@ -27,6 +141,7 @@ DELETE FROM public.cascade_queues WHERE queue = $1::text RETURNING 1;
 SELECT count(*)
 FROM public.cascade_queues
 WHERE queue = $1::text
+  AND paused_at <> 0
   AND about = $2::text;
 
 -- name: list_queues
@@ -43,13 +158,14 @@ FROM (
   SELECT queue, NULL::int8 AS paused_at, NULL::text AS about,
     wake_at, CASE
     WHEN engine_id IS NOT NULL THEN 1
-    WHEN needs IS NOT NULL THEN 2
+    WHEN needs <> 'cascade.turn' THEN 2
     WHEN wake_at <= floor(extract(epoch FROM now()) * 1000)::int8 THEN 3
     ELSE 4 END AS kind
   FROM public.cascade_runs
   UNION ALL
   SELECT queue, paused_at, about, NULL, 0
-  FROM public.cascade_queues) AS g
+  FROM public.cascade_queues
+  WHERE paused_at <> 0) AS g
 GROUP BY g.queue
 ORDER BY g.queue COLLATE "C";
 

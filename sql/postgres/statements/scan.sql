@@ -19,7 +19,8 @@
 -- at most
 SELECT c.id, c.status::text, c.fn_id, c.user_id::text,
   c.created_at, c.updated_at, r.cascade_id, r.queue, r.priority,
-  r.wake_at, r.engine_id, r.claim_no, r.takeovers, r.trial, r.needs
+  r.wake_at, r.engine_id, r.claim_no, r.takeovers, r.trial, r.needs,
+  r.limit_key, r.slot
 FROM public.cascades AS c
 LEFT JOIN public.cascade_runs AS r ON r.cascade_id = c.id
 WHERE (SELECT true FROM public.cascade_erasures AS x
@@ -57,7 +58,8 @@ LIMIT $7::int8;
 -- $7 node, $8 at most
 SELECT c.id, c.status::text, c.fn_id, c.user_id::text,
   c.created_at, c.updated_at, r.cascade_id, r.queue, r.priority,
-  r.wake_at, r.engine_id, r.claim_no, r.takeovers, r.trial, r.needs
+  r.wake_at, r.engine_id, r.claim_no, r.takeovers, r.trial, r.needs,
+  r.limit_key, r.slot
 FROM public.cascade_runs AS r
 JOIN public.cascades AS c ON c.id = ANY (ARRAY[r.cascade_id])
 WHERE (r.queue, r.cascade_id) > ($5::text, $4::uuid)
@@ -91,7 +93,8 @@ LIMIT $8::int8;
 -- $1 user, $2 behind that one, $3 updated before, $4 node, $5 at most
 SELECT c.id, c.status::text, c.fn_id, c.user_id::text,
   c.created_at, c.updated_at, r.cascade_id, r.queue, r.priority,
-  r.wake_at, r.engine_id, r.claim_no, r.takeovers, r.trial, r.needs
+  r.wake_at, r.engine_id, r.claim_no, r.takeovers, r.trial, r.needs,
+  r.limit_key, r.slot
 FROM (
   SELECT l.*
   FROM unnest(enum_range(NULL::public.cascade_status)) AS s (status)

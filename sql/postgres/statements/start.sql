@@ -21,10 +21,13 @@
 -- of a cascade that no other transaction can be inserting, so their order does
 -- not matter.
 --
+-- LIMITS. A run that is due in a queue with limits waits by its key. The first
+-- look is one for all rows: where no queue has a row there is no other.
+--
 -- Index: the primary keys. Locks: the rows of the keys that move on.
 --
--- $1-$6 cascades, $7-$14 runs, $15-$26 executions, $27-$32 events, $33 the
--- sequence, $34 key and $35 run number of each cascade, $36-$38 seals
+-- $1-$6 cascades, $7-$16 runs, $17-$28 executions, $29-$34 events, $35 the
+-- sequence, $36 key and $37 run number of each cascade, $38-$40 seals
 WITH fresh AS (
   INSERT INTO public.cascades
     (id, status, fn_id, user_id, created_at, updated_at)
@@ -33,7 +36,7 @@ WITH fresh AS (
   FROM unnest($1::uuid[], $2::text[], $3::int4[], $4::text[],
       $5::timestamp[], $6::timestamp[]
       -- if keyed
-      , $34::text[], $35::int4[]
+      , $36::text[], $37::int4[]
       -- end
       )
     AS g (id, status, fn_id, user_id, created_at, updated_at
@@ -55,13 +58,24 @@ WITH fresh AS (
 runs AS (
   INSERT INTO public.cascade_runs
     (cascade_id, queue, priority, wake_at, engine_id, claim_no,
-     takeovers, needs)
+     takeovers, needs, limit_key, slot)
   SELECT g.cascade_id, g.queue, g.priority, g.wake_at, g.engine_id,
-    g.claim_no, g.takeovers, g.needs
+    g.claim_no, g.takeovers,
+    CASE WHEN (SELECT true FROM public.cascade_queues LIMIT 1)
+      AND g.engine_id IS NULL
+      AND g.needs IS NULL
+      AND g.takeovers = 0
+      AND g.wake_at <= floor(extract(epoch FROM now()) * 1000)::int8
+      AND (SELECT true FROM public.cascade_queues AS q
+        WHERE q.queue = g.queue
+          AND q.version <> 0) THEN 'cascade.turn'
+      ELSE g.needs END,
+    coalesce(g.limit_key, ''), g.slot
   FROM unnest($7::uuid[], $8::text[], $9::int4[], $10::int8[],
-      $11::uuid[], $12::int8[], $13::int4[], $14::text[])
+      $11::uuid[], $12::int8[], $13::int4[], $14::text[], $15::text[],
+      $16::int4[])
     AS g (cascade_id, queue, priority, wake_at, engine_id, claim_no,
-      takeovers, needs)
+      takeovers, needs, limit_key, slot)
   WHERE (g.cascade_id IN (SELECT id FROM fresh)) IS TRUE),
 executions AS (
   INSERT INTO public.node_executions
@@ -72,25 +86,25 @@ executions AS (
     g.status::public.execution_status, g.path, g.node_name,
     g.input::jsonb, g.full_output::jsonb, g.location, g.error,
     g.started_at, g.completed_at
-  FROM unnest($15::uuid[], $16::uuid[], $17::int4[], $18::text[],
-      $19::text[], $20::text[], $21::text[], $22::text[],
-      $23::text[], $24::text[], $25::timestamp[], $26::timestamp[])
+  FROM unnest($17::uuid[], $18::uuid[], $19::int4[], $20::text[],
+      $21::text[], $22::text[], $23::text[], $24::text[],
+      $25::text[], $26::text[], $27::timestamp[], $28::timestamp[])
     AS g (id, cascade_id, function_id, status, path, node_name,
       input, full_output, location, error, started_at, completed_at)
   WHERE (g.cascade_id IN (SELECT id FROM fresh)) IS TRUE),
 events AS (
   INSERT INTO public.context_events
     (id, cascade_id, function_id, key, value, ui_value, created_at)
-  SELECT nextval($33::regclass), g.cascade_id, g.function_id, g.key,
+  SELECT nextval($35::regclass), g.cascade_id, g.function_id, g.key,
     g.value::jsonb, g.ui_value::jsonb, g.created_at
-  FROM unnest($27::uuid[], $28::int4[], $29::text[], $30::text[],
-      $31::text[], $32::timestamp[])
+  FROM unnest($29::uuid[], $30::int4[], $31::text[], $32::text[],
+      $33::text[], $34::timestamp[])
     AS g (cascade_id, function_id, key, value, ui_value, created_at)
   WHERE (g.cascade_id IN (SELECT id FROM fresh)) IS TRUE)
 -- if keyed
 , due AS (
   SELECT g.user_id, g.key, g.run_number
-  FROM unnest($1::uuid[], $4::text[], $34::text[], $35::int4[])
+  FROM unnest($1::uuid[], $4::text[], $36::text[], $37::int4[])
     AS g (id, user_id, key, run_number)
   WHERE g.key IS NOT NULL
     AND g.run_number > 1
@@ -109,7 +123,7 @@ checked AS (
 , seals AS (
   INSERT INTO public.cascade_seals (cascade_id, number, seal)
   SELECT g.cascade_id, g.number, g.seal
-  FROM unnest($36::uuid[], $37::int8[], $38::text[])
+  FROM unnest($38::uuid[], $39::int8[], $40::text[])
     AS g (cascade_id, number, seal)
   WHERE (g.cascade_id IN (SELECT id FROM fresh)) IS TRUE
   ON CONFLICT (cascade_id) DO UPDATE

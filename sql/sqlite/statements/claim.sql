@@ -6,13 +6,13 @@
 -- tell: there are twice as many of them there. So rows that cannot be walked
 -- from are left out: S74.
 
--- name: is_paused
+-- name: look_queue
 -- verb: look for paused queues
 --
--- A row if a queue is paused.
+-- A row if a queue is paused, which it tells, or has limits.
 --
 -- ?1 queue
-SELECT 1
+SELECT paused_at <> 0, running_max, key_running_max
 FROM main.cascade_queues
 WHERE queue = ?1;
 
@@ -93,10 +93,10 @@ LIMIT 1;
 --
 -- Takes a free run.
 --
--- ?1 cascade, ?2 engine, ?3 the trial
+-- ?1 cascade, ?2 engine, ?3 the trial, ?4 the slot
 UPDATE main.cascade_runs
 SET engine_id = ?2, claim_no = claim_no + 1,
-  needs = '', trial = ?3
+  needs = '', trial = ?3, slot = ?4
 WHERE cascade_id = ?1 AND engine_id IS NULL;
 
 -- name: next_named
@@ -169,7 +169,7 @@ WHERE id IN (
 -- ?1 cascade, ?2 engine, ?3 claim_no, ?4 takeovers, ?5 queue, ?6 the trial
 UPDATE main.cascade_runs
 SET engine_id = ?2, claim_no = claim_no + 1, needs = '',
-  trial = ?6
+  trial = ?6, slot = 0
 WHERE cascade_id = ?1 AND engine_id IS NULL
   AND claim_no = ?3 AND takeovers = ?4 AND queue = ?5
   AND EXISTS (

@@ -110,13 +110,17 @@ VALUES (?1, ?2, ?3, ?4, ?5, ?6);
 -- name: insert_run
 -- verb: insert a run
 --
--- Inserts a run.
+-- Inserts a run. One that is due in a queue with limits waits by its key.
 --
--- ?1-?8 its columns
+-- ?1-?10 its columns, ?11 now
 INSERT INTO main.cascade_runs
   (cascade_id, queue, priority, wake_at, engine_id,
-   claim_no, takeovers, needs)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8);
+   claim_no, takeovers, needs, limit_key, slot)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7,
+  CASE WHEN ?5 IS NULL AND ?8 = '' AND ?7 = 0 AND ?4 <= ?11 AND EXISTS (
+    SELECT 1 FROM main.cascade_queues
+    WHERE queue = ?2 AND version <> 0) THEN 'cascade.turn' ELSE ?8 END,
+  ifnull(?9, ''), ?10);
 
 -- name: reset_run
 -- verb: update a run
@@ -136,7 +140,7 @@ WHERE cascade_id = ?1 AND engine_id = ?2;
 -- ?1 cascade, ?2 engine, ?3 time, ?4 the node that it needs
 UPDATE main.cascade_runs
 SET engine_id = NULL, takeovers = 0, trial = 0,
-  wake_at = ?3, needs = ?4
+  wake_at = ?3, needs = ?4, slot = 0
 WHERE cascade_id = ?1 AND engine_id = ?2;
 
 -- name: revive_run
@@ -147,7 +151,7 @@ WHERE cascade_id = ?1 AND engine_id = ?2;
 -- ?1 cascade, ?2 engine, ?3 queue, ?4 priority
 UPDATE main.cascade_runs
 SET queue = ?3, priority = ?4, takeovers = 0,
-  trial = 0
+  trial = 0, slot = CASE WHEN queue = ?3 THEN slot ELSE 0 END
 WHERE cascade_id = ?1 AND engine_id = ?2;
 
 -- name: delete_run

@@ -114,7 +114,7 @@ WHERE engine_id = ?1;
 -- ?1 engine, ?2 now
 UPDATE main.cascade_runs
 SET engine_id = NULL, wake_at = ?2,
-  trial = max(trial - 1, 0)
+  trial = max(trial - 1, 0), slot = 0
 WHERE engine_id = ?1;
 
 -- name: next_owner
@@ -147,7 +147,7 @@ LIMIT 1;
 -- ?1 engine, ?2 now, ?3 at most
 UPDATE main.cascade_runs
 SET engine_id = NULL, wake_at = ?2,
-  takeovers = min(takeovers + 1, 2147483647)
+  takeovers = min(takeovers + 1, 2147483647), slot = 0
 WHERE cascade_id IN (
   SELECT cascade_id
   FROM main.cascade_runs

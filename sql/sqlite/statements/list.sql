@@ -13,7 +13,8 @@
 -- the others is taken for that alone.
 SELECT c.id, c.status, c.fn_id, c.user_id, c.created_at, c.updated_at,
   r.cascade_id, r.queue, r.priority, r.wake_at, r.engine_id,
-  r.claim_no, r.takeovers, r.trial, r.needs
+  r.claim_no, r.takeovers, r.trial, r.needs, r.limit_key,
+  r.slot
 FROM main.cascades AS c
 LEFT JOIN main.cascade_runs AS r ON r.cascade_id = c.id
 WHERE true
@@ -46,7 +47,8 @@ LIMIT ?7;
 -- runs: CROSS JOIN keeps them outside. The parts are those of LIST.
 SELECT c.id, c.status, c.fn_id, c.user_id, c.created_at, c.updated_at,
   r.cascade_id, r.queue, r.priority, r.wake_at, r.engine_id,
-  r.claim_no, r.takeovers, r.trial, r.needs
+  r.claim_no, r.takeovers, r.trial, r.needs, r.limit_key,
+  r.slot
 FROM main.cascade_runs AS r
 CROSS JOIN main.cascades AS c ON c.id = r.cascade_id
 WHERE r.queue = ?6
@@ -81,7 +83,8 @@ LIMIT ?7;
 SELECT * FROM (
   SELECT c.id, c.status, c.fn_id, c.user_id, c.created_at, c.updated_at,
     r.cascade_id, r.queue, r.priority, r.wake_at, r.engine_id,
-    r.claim_no, r.takeovers, r.trial, r.needs
+    r.claim_no, r.takeovers, r.trial, r.needs, r.limit_key,
+  r.slot
   FROM main.cascades AS c
   LEFT JOIN main.cascade_runs AS r ON r.cascade_id = c.id
   WHERE true
@@ -106,7 +109,8 @@ UNION ALL
 SELECT * FROM (
   SELECT c.id, c.status, c.fn_id, c.user_id, c.created_at, c.updated_at,
     r.cascade_id, r.queue, r.priority, r.wake_at, r.engine_id,
-    r.claim_no, r.takeovers, r.trial, r.needs
+    r.claim_no, r.takeovers, r.trial, r.needs, r.limit_key,
+  r.slot
   FROM main.cascades AS c
   LEFT JOIN main.cascade_runs AS r ON r.cascade_id = c.id
   WHERE true
@@ -131,7 +135,8 @@ UNION ALL
 SELECT * FROM (
   SELECT c.id, c.status, c.fn_id, c.user_id, c.created_at, c.updated_at,
     r.cascade_id, r.queue, r.priority, r.wake_at, r.engine_id,
-    r.claim_no, r.takeovers, r.trial, r.needs
+    r.claim_no, r.takeovers, r.trial, r.needs, r.limit_key,
+  r.slot
   FROM main.cascades AS c
   LEFT JOIN main.cascade_runs AS r ON r.cascade_id = c.id
   WHERE true
@@ -156,7 +161,8 @@ UNION ALL
 SELECT * FROM (
   SELECT c.id, c.status, c.fn_id, c.user_id, c.created_at, c.updated_at,
     r.cascade_id, r.queue, r.priority, r.wake_at, r.engine_id,
-    r.claim_no, r.takeovers, r.trial, r.needs
+    r.claim_no, r.takeovers, r.trial, r.needs, r.limit_key,
+  r.slot
   FROM main.cascades AS c
   LEFT JOIN main.cascade_runs AS r ON r.cascade_id = c.id
   WHERE true
@@ -181,7 +187,8 @@ UNION ALL
 SELECT * FROM (
   SELECT c.id, c.status, c.fn_id, c.user_id, c.created_at, c.updated_at,
     r.cascade_id, r.queue, r.priority, r.wake_at, r.engine_id,
-    r.claim_no, r.takeovers, r.trial, r.needs
+    r.claim_no, r.takeovers, r.trial, r.needs, r.limit_key,
+  r.slot
   FROM main.cascades AS c
   LEFT JOIN main.cascade_runs AS r ON r.cascade_id = c.id
   WHERE true
@@ -207,7 +214,8 @@ UNION ALL
 SELECT * FROM (
   SELECT c.id, c.status, c.fn_id, c.user_id, c.created_at, c.updated_at,
     r.cascade_id, r.queue, r.priority, r.wake_at, r.engine_id,
-    r.claim_no, r.takeovers, r.trial, r.needs
+    r.claim_no, r.takeovers, r.trial, r.needs, r.limit_key,
+  r.slot
   FROM main.cascades AS c
   LEFT JOIN main.cascade_runs AS r ON r.cascade_id = c.id
   WHERE true
@@ -233,7 +241,8 @@ UNION ALL
 SELECT * FROM (
   SELECT c.id, c.status, c.fn_id, c.user_id, c.created_at, c.updated_at,
     r.cascade_id, r.queue, r.priority, r.wake_at, r.engine_id,
-    r.claim_no, r.takeovers, r.trial, r.needs
+    r.claim_no, r.takeovers, r.trial, r.needs, r.limit_key,
+  r.slot
   FROM main.cascades AS c
   LEFT JOIN main.cascade_runs AS r ON r.cascade_id = c.id
   WHERE true

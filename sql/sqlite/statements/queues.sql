@@ -5,12 +5,14 @@
 -- name: pause_queue
 -- verb: pause a queue
 --
--- Pauses a queue.
+-- Pauses a queue; what limits it has stay.
 --
 -- ?1 queue, ?2 now, ?3 words about it
 INSERT INTO main.cascade_queues (queue, paused_at, about)
 VALUES (?1, ?2, ?3)
-ON CONFLICT (queue) DO NOTHING;
+ON CONFLICT (queue) DO UPDATE
+SET paused_at = excluded.paused_at, about = excluded.about
+WHERE paused_at = 0;
 
 -- name: resume_queue
 -- verb: resume a queue
@@ -18,8 +20,71 @@ ON CONFLICT (queue) DO NOTHING;
 -- Resumes a queue.
 --
 -- ?1 queue
+UPDATE main.cascade_queues
+SET paused_at = 0, about = '{}'
+WHERE queue = ?1 AND paused_at <> 0;
+
+-- name: clear_queue
+-- verb: resume a queue
+--
+-- Deletes the row of a queue that is not paused and has no limits.
+--
+-- ?1 queue
 DELETE FROM main.cascade_queues
-WHERE queue = ?1;
+WHERE queue = ?1 AND paused_at = 0 AND version = 0;
+
+-- name: set_limits
+-- verb: set the limits of a queue
+--
+-- Sets the limits of a queue.
+--
+-- ?1 queue, ?2 version, ?3, ?4 maxima, ?5 words about them
+INSERT INTO main.cascade_queues
+  (queue, paused_at, about, version, running_max, key_running_max,
+   limits_about)
+VALUES (?1, 0, '{}', ?2, ?3, ?4, ?5)
+ON CONFLICT (queue) DO UPDATE
+SET version = excluded.version, running_max = excluded.running_max,
+  key_running_max = excluded.key_running_max,
+  limits_about = excluded.limits_about;
+
+-- name: drop_limits
+-- verb: set the limits of a queue
+--
+-- Takes the limits of a queue away, unless runs have a slot or wait by key.
+--
+-- ?1 queue
+UPDATE main.cascade_queues
+SET version = 0, running_max = 0, key_running_max = 0, limits_about = '{}'
+WHERE queue = ?1
+  AND NOT EXISTS (
+    SELECT 1 FROM main.cascade_runs
+    WHERE engine_id IS NULL AND needs = 'cascade.turn' AND queue = ?1)
+  AND NOT EXISTS (
+    SELECT 1 FROM main.cascade_runs INDEXED BY cascade_runs_slot_idx
+    WHERE engine_id IS NOT NULL AND slot > 0 AND queue = ?1);
+
+-- name: get_limits
+-- verb: list the limits of queues
+--
+-- The limits of a queue, if it has any.
+--
+-- ?1 queue
+SELECT queue, version, running_max, key_running_max, limits_about
+FROM main.cascade_queues
+WHERE queue = ?1 AND version <> 0;
+
+-- name: list_limits
+-- verb: list the limits of queues
+--
+-- Those of all queues, by name.
+--
+-- ?1 above, ?2 at most
+SELECT queue, version, running_max, key_running_max, limits_about
+FROM main.cascade_queues
+WHERE queue > ?1 AND version <> 0
+ORDER BY queue
+LIMIT ?2;
 
 -- name: list_queues
 -- verb: list the queues
@@ -33,11 +98,13 @@ SELECT u.queue, q.paused_at, ifnull(q.about, '{}'),
   sum(owned), sum(due), sum(later), sum(needing), min(due_since)
 FROM (
   SELECT queue, 0 AS owned,
-    count(*) FILTER (WHERE needs = '' AND wake_at <= ?1) AS due,
-    count(*) FILTER (WHERE needs = '' AND wake_at > ?1) AS later,
-    count(*) FILTER (WHERE needs <> '') AS needing,
-    min(wake_at) FILTER (WHERE needs = '' AND wake_at <= ?1)
-    AS due_since
+    count(*) FILTER (WHERE needs IN ('', 'cascade.turn')
+      AND wake_at <= ?1) AS due,
+    count(*) FILTER (WHERE needs IN ('', 'cascade.turn')
+      AND wake_at > ?1) AS later,
+    count(*) FILTER (WHERE needs NOT IN ('', 'cascade.turn')) AS needing,
+    min(wake_at) FILTER (WHERE needs IN ('', 'cascade.turn')
+      AND wake_at <= ?1) AS due_since
   FROM main.cascade_runs
   WHERE engine_id IS NULL
   GROUP BY queue
@@ -48,8 +115,10 @@ FROM (
   GROUP BY +queue
   UNION ALL
   SELECT queue, 0, 0, 0, 0, NULL
-  FROM main.cascade_queues) AS u
-LEFT JOIN main.cascade_queues AS q ON q.queue = u.queue
+  FROM main.cascade_queues
+  WHERE paused_at <> 0) AS u
+LEFT JOIN main.cascade_queues AS q
+  ON q.queue = u.queue AND q.paused_at <> 0
 GROUP BY u.queue
 ORDER BY u.queue;
 

@@ -25,6 +25,7 @@
 #include <string.h>
 
 #include "base/check.h"
+#include "base/clock.h"
 #include "base/data/arena.h"
 #include "base/data/map.h"
 #include "base/error.h"
@@ -76,6 +77,7 @@ typedef struct change_plan {
 typedef struct write_state {
     csc_memory_model *model;
     const cascade_uuid *engine_id; /* NULL: submit */
+    int64_t now_ms;
     change_plan *plans;
     size_t count;
     send_plan *messages; /* of a submission */
@@ -440,6 +442,10 @@ stage_start(write_state *writing, change_plan *plan)
             return err;
     }
     if (plan->run != NULL) {
+        if (csc_memory_turns_is_to_wait(
+                csc_memory_names_get(&model->queues, plan->run->row.queue),
+                &plan->run->row, writing->now_ms))
+            plan->run->row.needs = CASCADE_NEEDS_TURN;
         err = reserve_run(model, plan, &plan->run->row);
         if (err != CASCADE_OK)
             return err;
@@ -475,7 +481,10 @@ stage_run(write_state *writing, change_plan *plan)
         memset(&plan->run_row.engine_id, 0, sizeof(plan->run_row.engine_id));
         plan->run_row.wake_at_ms = change->run.wake_at_ms;
         plan->run_row.needs = change->run.needs;
+        plan->run_row.slot = 0;
     } else if (change->run_action == CASCADE_RUN_REVIVE) {
+        if (strcmp(plan->run_row.queue, change->run.queue) != 0)
+            plan->run_row.slot = 0;
         plan->run_row.queue = change->run.queue;
         plan->run_row.priority = change->run.priority;
     }
@@ -805,6 +814,7 @@ csc_memory_commit_batch(void *self, const cascade_batch *batch, bool *existed)
     csc_memory *memory = self;
     write_state writing = {.model = memory->model,
                            .engine_id = &batch->engine_id,
+                           .now_ms = csc_clock_wall_ms(memory->config->clock),
                            .count = batch->change_count};
     cascade_err err = prepare(&writing, batch->changes);
     csc_memory_engine *engine;
@@ -835,6 +845,7 @@ csc_memory_commit_submit(void *self, const cascade_submission *submission)
 {
     csc_memory *memory = self;
     write_state writing = {.model = memory->model,
+                           .now_ms = csc_clock_wall_ms(memory->config->clock),
                            .count = submission->start_count,
                            .message_count = submission->message_count};
     cascade_err err = prepare(&writing, submission->starts);

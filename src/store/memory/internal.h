@@ -11,6 +11,7 @@
  *   delete.c   whole cascades, and pieces of them; erase
  *   messages.c where messages and keys are; receive, key
  *   queues.c   pause, queues
+ *   turns.c    runs that wait by their keys, slots; limits.c: set, list, drop
  *   read.c     load, list
  *   scan.c     scan, totals
  *   repair.c     repair, purge
@@ -41,6 +42,7 @@
 #include "cascade/store.h"
 #include "store/memory/text_map.h"
 #include "store/memory/treap.h"
+#include "store/turn.h"
 
 #define CSC_MEMORY_PRIORITIES (CSC_PRIORITY_MAX + 1)
 
@@ -81,7 +83,10 @@ typedef struct csc_memory_chain {
 typedef struct csc_memory_run {
     csc_memory_link link;       /* first; owned: in the ring of its owner */
     csc_memory_order_node node; /* free: on its shelf */
-    cascade_run_row row;        /* queue and needs are the model's names */
+    csc_tree_node turn;         /* of its queue: where it waits by its key, or
+                                   has a slot */
+    cascade_run_row row; /* queue and needs are the model's names; the key lies
+                            behind the struct */
 } csc_memory_run;
 
 /* A row of cascade_seals. */
@@ -145,6 +150,12 @@ typedef struct csc_memory_queue {
     csc_memory_shelf *shelves;
     char *about; /* of the pause; NULL: it is not paused */
     int64_t paused_at_ms;
+    int64_t version; /* of its limits; 0: it has none */
+    int32_t running_max;
+    int32_t key_running_max;
+    char *limits_about; /* NULL: it has none */
+    csc_tree turns;     /* runs that wait by their keys */
+    csc_tree slots;     /* runs that have a slot */
     char name[];
 } csc_memory_queue;
 
@@ -195,6 +206,7 @@ typedef struct csc_memory_model {
 typedef struct csc_memory {
     csc_memory_model *model;
     const cascade_store_config *config;
+    csc_turn_places turns; /* guarded by the model's mutex */
     uint64_t seen; /* the model's wakes when a wait without a result last
                       looked */
 } csc_memory;
@@ -296,6 +308,26 @@ void csc_memory_runs_take(csc_memory_model *model, csc_memory_run *run);
 void csc_memory_runs_release(csc_memory_model *model, csc_memory_run *run,
                              int64_t now_ms, int32_t more_takeovers);
 void csc_memory_runs_fini(csc_memory_model *model);
+
+/* ---- turns.c ------------------------------------------------------ */
+
+bool csc_memory_turns_is_kept(const csc_memory_queue *queue);
+/* It waits by its key. */
+bool csc_memory_turns_is_waiting(const cascade_run_row *row);
+/* A start of that run is due in a queue that has limits: it is to wait. */
+bool csc_memory_turns_is_to_wait(const csc_memory_queue *queue,
+                                 const cascade_run_row *row, int64_t now_ms);
+/* A run comes to its place, or leaves it. */
+void csc_memory_turns_enter(csc_memory_model *model, csc_memory_run *run);
+void csc_memory_turns_leave(csc_memory_model *model, csc_memory_run *run);
+/* Runs of the queue, and of the key, that can get a slot; up to `most`. */
+size_t csc_memory_turns_room(const csc_memory_queue *queue, size_t most);
+size_t csc_memory_turns_key_room(const csc_memory_queue *queue, const char *key,
+                                 size_t most);
+/* Goes over the keys from `walk->from` on: writes up to `most` runs, in the
+ * order in which they should run, and how it has ended. */
+void csc_memory_turns_walk(const csc_memory_queue *queue, size_t most,
+                           csc_memory_run **runs, csc_turn_walk *walk);
 
 /* ---- links.c ----------------------------------------------------- */
 
@@ -425,6 +457,12 @@ cascade_err csc_memory_queues_pause(void *self, const char *queue, bool paused,
                                     const char *about, bool *changed);
 cascade_err csc_memory_queues_list(void *self, cascade_queue_sink sink,
                                    void *context);
+cascade_err csc_memory_limits_set(void *self, const cascade_limits_row *row,
+                                  bool *done, int64_t *version);
+cascade_err csc_memory_limits_list(void *self, const char *only,
+                                   const char *after, size_t limit,
+                                   cascade_limits_sink sink, void *context);
+cascade_err csc_memory_limits_drop(void *self, const char *queue, bool *done);
 cascade_err csc_memory_scan_rows(void *self, const cascade_scan *scan,
                                  const cascade_load_sink *sink);
 cascade_err csc_memory_scan_totals(void *self, cascade_totals *totals);

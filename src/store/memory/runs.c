@@ -16,7 +16,9 @@
  * for a whole shelf, and a shelf is sorted by what decides who comes first. So
  * a claim costs as much as what it takes, also with 100,000 runs parked.
  *
- * A claim leaves the shelves of a paused queue alone.
+ * A claim leaves the shelves of a paused queue alone, and of a queue with
+ * limits: of that it moves what is due to the shelf of those that wait by their
+ * keys, and takes from there by turns (turns.c), or one suspect.
  *
  * Runs that a message names are looked for in the boxes of messages, and come
  * before the shelves: wake_at, needs and a pause do not count for them. What
@@ -128,12 +130,15 @@ one_more(int32_t count)
 csc_memory_run *
 csc_memory_runs_make(const cascade_uuid *cascade_id, const cascade_run_row *row)
 {
-    csc_memory_run *run = csc_mem_zalloc(1, sizeof(*run));
+    const char *key = row->limit_key != NULL ? row->limit_key : "";
+    size_t size = strlen(key) + 1;
+    csc_memory_run *run = csc_mem_zalloc(1, sizeof(*run) + size);
 
     csc_assert(row->takeovers >= 0);
     if (run == NULL)
         return NULL;
     run->row = *row;
+    run->row.limit_key = memcpy(run + 1, key, size);
     run->row.cascade_id = *cascade_id;
     run->row.trial = 0;
     return run;
@@ -178,6 +183,7 @@ csc_memory_runs_fini(csc_memory_model *model)
             csc_mem_free(shelf);
         }
         csc_mem_free(queue->about);
+        csc_mem_free(queue->limits_about);
         csc_mem_free(queue);
     }
     for (size_t at = 0;;) {
@@ -211,6 +217,7 @@ csc_memory_runs_place(csc_memory_model *model, csc_memory_run *run)
 
     csc_assert(csc_lock_is_held(&model->mutex));
     csc_assert(run->node.less == NULL && run->node.more == NULL);
+    csc_memory_turns_enter(model, run);
     if (csc_uuid_is_nil(&run->row.engine_id)) {
         run->node.at = run->row.wake_at_ms;
         run->node.id = run->row.cascade_id;
@@ -231,6 +238,7 @@ void
 csc_memory_runs_take(csc_memory_model *model, csc_memory_run *run)
 {
     csc_assert(csc_lock_is_held(&model->mutex));
+    csc_memory_turns_leave(model, run);
     if (csc_uuid_is_nil(&run->row.engine_id)) {
         csc_memory_order_remove(shelf_of(model, &run->row), &run->node);
         return;
@@ -248,6 +256,7 @@ csc_memory_runs_release(csc_memory_model *model, csc_memory_run *run,
     csc_memory_runs_take(model, run);
     memset(&run->row.engine_id, 0, sizeof(run->row.engine_id));
     run->row.wake_at_ms = now_ms;
+    run->row.slot = 0;
     if (more_takeovers > 0)
         run->row.takeovers = one_more(run->row.takeovers);
     else if (run->row.trial > 0)
@@ -279,12 +288,15 @@ typedef struct claim_state {
     csc_memory_shelf **shelves; /* those with something for this claim */
     size_t shelf_count;
     size_t shelf_room;
+    csc_memory_run **turns; /* of kept queues: room for what one gives */
+    bool again;
 } claim_state;
 
 static bool
 knows(const cascade_claim *claim, const char *needs)
 {
-    if (needs == NULL || needs[0] == '\0')
+    if (needs == NULL || needs[0] == '\0' ||
+        strcmp(needs, CASCADE_NEEDS_TURN) == 0)
         return true;
     for (size_t i = 0; i < claim->node_count; i++) {
         if (strcmp(claim->nodes[i], needs) == 0)
@@ -333,13 +345,28 @@ is_paused(const csc_memory_queue *queue)
     return queue != NULL && queue->about != NULL;
 }
 
-/* The shelves the claim may take from in its `i`th queue. */
+/* The shelves of its `i`th queue, unless that is paused. */
 static csc_memory_shelf *
-open_shelves(const claim_state *claiming, size_t i)
+served_shelves(const claim_state *claiming, size_t i)
 {
     const csc_memory_queue *queue = asked_queue(claiming, i);
 
     return queue == NULL || is_paused(queue) ? NULL : queue->shelves;
+}
+
+/* It has limits, and is not paused. */
+static bool
+is_kept(const csc_memory_queue *queue)
+{
+    return csc_memory_turns_is_kept(queue) && !is_paused(queue);
+}
+
+/* Those that the claim may take from. */
+static csc_memory_shelf *
+open_shelves(const claim_state *claiming, size_t i)
+{
+    return is_kept(asked_queue(claiming, i)) ? NULL
+                                             : served_shelves(claiming, i);
 }
 
 /* Collects the shelves and makes those that their runs may be freed to. */
@@ -385,15 +412,17 @@ pick(const claim_state *claiming, int priority)
     return best;
 }
 
+/* `slot`: with one. */
 static void
 own(claim_state *claiming, csc_memory_run *run, const char *message_kind,
-    cascade_claimed *claimed)
+    bool slot, cascade_claimed *claimed)
 {
     csc_assert(csc_uuid_is_nil(&run->row.engine_id));
     csc_memory_runs_take(claiming->model, run);
     run->row.engine_id = claiming->claim->engine_id;
     run->row.claim_no++;
     run->row.needs = NULL;
+    run->row.slot = slot;
     if (claiming->claim->suspects)
         run->row.trial = one_more(run->row.trial);
     csc_memory_runs_place(claiming->model, run);
@@ -401,6 +430,7 @@ own(claim_state *claiming, csc_memory_run *run, const char *message_kind,
     claimed->claim_no = run->row.claim_no;
     claimed->takeovers = run->row.takeovers;
     claimed->trials = run->row.trial;
+    claimed->slot = slot;
     (void)snprintf(claimed->message_kind, sizeof(claimed->message_kind), "%s",
                    message_kind);
 }
@@ -537,7 +567,7 @@ take_named(claim_state *claiming, cascade_claimed *claimed)
             named->made = NULL;
             csc_memory_runs_place(claiming->model, named->cascade->run);
         }
-        own(claiming, named->cascade->run, named->kind, &claimed[i]);
+        own(claiming, named->cascade->run, named->kind, false, &claimed[i]);
     }
     return claiming->named_count;
 }
@@ -595,6 +625,180 @@ free_claim(claim_state *claiming)
         csc_mem_free(claiming->named[i].made);
     csc_mem_free(claiming->named);
     csc_mem_free(claiming->shelves);
+    csc_mem_free(claiming->turns);
+}
+
+/* ---- Claiming by turns --------------------------------------------------- */
+
+static bool
+is_turn_shelf(const csc_memory_shelf *shelf)
+{
+    return shelf->needs != NULL &&
+           strcmp(shelf->needs, CASCADE_NEEDS_TURN) == 0;
+}
+
+/* Makes the shelves that what is due comes to, and may be freed to. */
+static cascade_err
+reserve_turns(claim_state *claiming, csc_memory_queue *queue)
+{
+    const char *turn = get_text(claiming->model, CASCADE_NEEDS_TURN);
+
+    if (turn == NULL)
+        return csc_fail_memory();
+    for (const csc_memory_shelf *shelf = queue->shelves; shelf != NULL;
+         shelf = shelf->next) {
+        if (!is_wanted(claiming, shelf))
+            continue;
+        if (!reserve_shelf(queue, turn, shelf->takeovers) ||
+            !reserve_shelf(queue, NULL, shelf->takeovers) ||
+            !reserve_shelf(queue, NULL, one_more(shelf->takeovers)))
+            return csc_fail_memory();
+    }
+    return CASCADE_OK;
+}
+
+/* What turns need, before anything is taken. */
+static cascade_err
+collect_turns(claim_state *claiming)
+{
+    const cascade_claim *claim = claiming->claim;
+    cascade_err err = CASCADE_OK;
+
+    if (claim->slots == 0)
+        return CASCADE_OK;
+    claiming->turns = csc_mem_zalloc(claim->limit, sizeof(claiming->turns[0]));
+    if (claiming->turns == NULL)
+        return csc_fail_memory();
+    for (size_t i = 0; i < claim->queue_count && err == CASCADE_OK; i++) {
+        csc_memory_queue *queue = asked_queue(claiming, i);
+
+        if (is_kept(queue))
+            err = reserve_turns(claiming, queue);
+    }
+    return err;
+}
+
+/* What is due on a shelf begins to wait by its keys; returns how many may yet.
+ */
+static size_t
+sort_shelf(claim_state *claiming, const csc_memory_shelf *shelf, size_t left)
+{
+    csc_memory_model *model = claiming->model;
+    const char *turn = get_text(model, CASCADE_NEEDS_TURN);
+
+    for (int priority = CSC_MEMORY_PRIORITIES - 1; priority >= 0; priority--) {
+        while (left > 0) {
+            csc_memory_run *run = due_run(shelf, priority, claiming->now_ms);
+
+            if (run == NULL)
+                break;
+            csc_memory_runs_take(model, run);
+            run->row.needs = turn;
+            csc_memory_runs_place(model, run);
+            left--;
+        }
+    }
+    return left;
+}
+
+static void
+sort_queue(claim_state *claiming, const csc_memory_queue *queue)
+{
+    size_t left = CSC_TURN_SORT_MAX;
+
+    for (const csc_memory_shelf *shelf = queue->shelves; shelf != NULL;
+         shelf = shelf->next) {
+        if (!is_turn_shelf(shelf) && is_wanted(claiming, shelf))
+            left = sort_shelf(claiming, shelf, left);
+    }
+    if (left == 0)
+        claiming->again = true;
+}
+
+/* The first suspect of a shelf and a priority whose key has room. `*left` may
+ * yet be looked at. */
+static csc_memory_run *
+find_suspect_on(const claim_state *claiming, const csc_memory_queue *queue,
+                const csc_memory_shelf *shelf, int priority, size_t *left)
+{
+    csc_memory_order_node *root = shelf->runs[priority];
+    csc_memory_order_node *node = csc_memory_order_first(root);
+
+    while (node != NULL && node->at <= claiming->now_ms && *left > 0) {
+        csc_memory_run *run = node->item;
+
+        (*left)--;
+        if (csc_memory_turns_key_room(queue, run->row.limit_key, 1) > 0)
+            return run;
+        node = csc_memory_order_next(root, node->at, &node->id);
+    }
+    return NULL;
+}
+
+static csc_memory_run *
+find_suspect(const claim_state *claiming, const csc_memory_queue *queue)
+{
+    csc_memory_run *best = NULL;
+    size_t left = CSC_TURN_SUSPECTS_MAX;
+
+    if (csc_memory_turns_room(queue, 1) == 0)
+        return NULL;
+    for (int p = CSC_MEMORY_PRIORITIES - 1; p >= 0 && best == NULL; p--) {
+        for (const csc_memory_shelf *shelf = queue->shelves; shelf != NULL;
+             shelf = shelf->next) {
+            csc_memory_run *run = NULL;
+
+            if (is_wanted(claiming, shelf))
+                run = find_suspect_on(claiming, queue, shelf, p, &left);
+            if (run != NULL &&
+                (best == NULL || run->row.wake_at_ms < best->row.wake_at_ms))
+                best = run;
+        }
+    }
+    return best;
+}
+
+/* Writes what a kept queue gives to `turns`; returns how many. */
+static size_t
+choose_turns(claim_state *claiming, csc_turn_places *places,
+             const csc_memory_queue *queue, size_t most)
+{
+    csc_turn_walk walk = {.count = 0};
+
+    if (claiming->claim->suspects) {
+        claiming->turns[0] = find_suspect(claiming, queue);
+        return claiming->turns[0] != NULL;
+    }
+    sort_queue(claiming, queue);
+    csc_turn_begin(places, queue->name, walk.from);
+    csc_memory_turns_walk(queue, most, claiming->turns, &walk);
+    if (csc_turn_end(places, queue->name, &walk))
+        claiming->again = true;
+    return walk.count;
+}
+
+/* Goes on behind the first `count`; returns how many there are then. */
+static size_t
+take_turns(claim_state *claiming, csc_turn_places *places,
+           cascade_claimed *claimed, size_t count)
+{
+    const cascade_claim *claim = claiming->claim;
+    size_t room = csc_turn_room(places, claim->slots, claim->limit - count,
+                                claiming->shelf_count > 0);
+    size_t first = csc_turn_first(places, claim->queue_count);
+
+    for (size_t i = 0; i < claim->queue_count && room > 0; i++) {
+        const csc_memory_queue *queue =
+            asked_queue(claiming, (first + i) % claim->queue_count);
+        size_t chosen = 0;
+
+        if (is_kept(queue))
+            chosen = choose_turns(claiming, places, queue, room);
+        for (size_t k = 0; k < chosen; k++)
+            own(claiming, claiming->turns[k], "", true, &claimed[count++]);
+        room = claim->suspects && chosen > 0 ? 0 : room - chosen;
+    }
+    return count;
 }
 
 /* ---- The claim ---------------------------------------------------------- */
@@ -610,7 +814,7 @@ take_due(claim_state *claiming, cascade_claimed *claimed, size_t count)
 
             if (run == NULL)
                 break;
-            own(claiming, run, "", &claimed[count++]);
+            own(claiming, run, "", false, &claimed[count++]);
         }
     }
     return count;
@@ -628,7 +832,7 @@ next_wake(const claim_state *claiming)
     csc_assert(csc_lock_is_held(&claiming->model->mutex));
     memset(&highest, 0xff, sizeof(highest));
     for (size_t i = 0; i < claiming->claim->queue_count; i++) {
-        const csc_memory_shelf *shelf = open_shelves(claiming, i);
+        const csc_memory_shelf *shelf = served_shelves(claiming, i);
 
         for (; shelf != NULL; shelf = shelf->next) {
             for (int p = 0; p < CSC_MEMORY_PRIORITIES; p++) {
@@ -645,10 +849,16 @@ next_wake(const claim_state *claiming)
 }
 
 static void
-tell_paused(const claim_state *claiming, bool *paused)
+tell_queues(const claim_state *claiming, cascade_claim_result *result)
 {
-    for (size_t i = 0; i < claiming->claim->queue_count; i++)
-        paused[i] = is_paused(asked_queue(claiming, i));
+    for (size_t i = 0; i < claiming->claim->queue_count; i++) {
+        const csc_memory_queue *queue = asked_queue(claiming, i);
+
+        if (result->paused != NULL)
+            result->paused[i] = is_paused(queue);
+        if (result->kept != NULL)
+            result->kept[i] = is_kept(queue);
+    }
 }
 
 static cascade_err
@@ -689,15 +899,20 @@ csc_memory_runs_claim(void *self, const cascade_claim *claim,
         err = collect(&claiming);
     if (err == CASCADE_OK)
         err = collect_named(&claiming);
+    if (err == CASCADE_OK)
+        err = collect_turns(&claiming);
     if (err != CASCADE_OK)
         goto out;
     result->count = take_named(&claiming, claimed);
+    if (claiming.turns != NULL)
+        result->count =
+            take_turns(&claiming, &memory->turns, claimed, result->count);
     result->count = take_due(&claiming, claimed, result->count);
     result->messages = claiming.messages;
     clear_absent(&claiming);
     result->next_wake_at_ms = next_wake(&claiming);
-    if (result->paused != NULL)
-        tell_paused(&claiming, result->paused);
+    result->again = claiming.again;
+    tell_queues(&claiming, result);
 out:
     csc_lock_give(&memory->model->mutex);
     free_claim(&claiming);

@@ -289,6 +289,13 @@ static const cascade_store_integrity integrity = {
     .seals = csc_memory_seals_list,
 };
 
+static const cascade_store_limits limits = {
+    .size = sizeof(limits),
+    .set = csc_memory_limits_set,
+    .list = csc_memory_limits_list,
+    .drop = csc_memory_limits_drop,
+};
+
 /* Batches of all lanes take turns at one mutex. */
 static const cascade_store_driver driver = {
     .abi = CASCADE_STORE_ABI,
@@ -317,6 +324,7 @@ static const cascade_store_driver driver = {
     .chain = &chain,
     .manage = &manage,
     .integrity = &integrity,
+    .limits = &limits,
 };
 
 const cascade_store_driver *

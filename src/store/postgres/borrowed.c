@@ -247,6 +247,7 @@ static const cascade_store_driver driver = {
     .chain = &csc_postgres_chain,
     .manage = &csc_postgres_manage,
     .integrity = &csc_postgres_integrity,
+    .limits = &csc_postgres_limits,
 };
 
 const csc_store_guest *

@@ -30,6 +30,11 @@
  * looked through. What is taken is judged by that same look. So a claim that
  * came before a pause may still take what was due.
  *
+ * A QUEUE THAT HAS LIMITS has a row too, and is left to turns.c: between the
+ * look and the take, since what is taken there counts for the limit here. What
+ * messages name is taken here, and has no slot. Where a queue has no limits any
+ * more what waited for its turn is a run like others.
+ *
  * Looking takes no locks. Two engines may see the same runs; the row locks of
  * the UPDATE decide, in the order of ids, and the slower one gets fewer. Who
  * got nothing at all though something was due looks again, a few times.
@@ -60,6 +65,7 @@
 #include "cascade/cascade.h"
 #include "cascade/store.h"
 #include "store/store.h"
+#include "store/turn.h"
 
 #define ROUNDS_MAX 5
 
@@ -97,7 +103,11 @@ typedef struct claim_state {
     csc_postgres_rows open; /* those of the queues that are not paused */
     csc_postgres_rows nodes;
     csc_postgres_rows own_kinds;
-    bool *is_open; /* for each queue */
+    bool *is_open;            /* for each queue */
+    bool *is_kept;            /* the same: it has limits */
+    bool any_kept;            /* one of them is */
+    bool turned;              /* those were claimed */
+    csc_postgres_turns turns; /* what that has given */
 } claim_state;
 
 /* ---- Look ---------------------------------------------------------------- */
@@ -112,7 +122,8 @@ typedef enum look_kind {
     LOOK_ABSENT = 5, /* named, and not there */
     LOOK_OWN = 6,    /* there are messages for runs of the incarnation */
     LOOK_WALK = 7,   /* where the next walk goes on; no such row: anew */
-    LOOK_OPEN = 8    /* a queue that is not paused */
+    LOOK_OPEN = 8,   /* a queue that is not paused and has no limits */
+    LOOK_KEPT = 9    /* one that has some, and is not paused */
 } look_kind;
 
 static void
@@ -161,12 +172,17 @@ note_candidate(claim_state *state, const PGresult *result, int row,
 
 /* `place` counts from 1. */
 static void
-note_open(claim_state *state, int64_t place)
+note_queue(claim_state *state, int64_t place, look_kind kind)
 {
     size_t at = (size_t)place - 1;
 
     if (at >= state->claim->queue_count)
         return;
+    if (kind == LOOK_KEPT) {
+        state->is_kept[at] = true;
+        state->any_kept = true;
+        return;
+    }
     csc_postgres_rows_text(&state->open, 0, state->claim->queues[at]);
     state->is_open[at] = true;
 }
@@ -224,7 +240,8 @@ note_row(claim_state *state, const PGresult *result, int row, look_alive *own)
         state->walk_from = id;
         return;
     case LOOK_OPEN:
-        note_open(state, csc_postgres_result_i64(result, row, 3));
+    case LOOK_KEPT:
+        note_queue(state, csc_postgres_result_i64(result, row, 3), kind);
         return;
     }
 }
@@ -300,6 +317,8 @@ look(csc_postgres_conn *conn, claim_state *state)
     csc_postgres_rows_start(&state->absent, "u");
     csc_postgres_rows_start(&state->open, "s");
     memset(state->is_open, 0, state->claim->queue_count);
+    memset(state->is_kept, 0, state->claim->queue_count);
+    state->any_kept = false;
     start_walk(conn->store, state);
     fill_look(state, &call, &params);
     err = csc_postgres_conn_read(conn, "claim", &call, 1);
@@ -381,8 +400,8 @@ choose(claim_state *state, const cascade_random *random)
     size_t count = drop_doubles(state->candidates, state->candidate_count);
 
     qsort(state->candidates, count, sizeof(candidate), compare_rank);
-    if (count > state->claim->limit)
-        count = state->claim->limit;
+    if (count > state->claim->limit - state->turns.count)
+        count = state->claim->limit - state->turns.count;
     count = thin_out(state, count, random);
     for (size_t i = 0; i < count; i++)
         state->candidates[i].rank = i;
@@ -411,6 +430,7 @@ note_taken(claim_state *state, const PGresult *result)
                         sizeof(key), compare_id);
         row->rank = found == NULL ? state->candidate_count : found->rank;
         row->claimed.cascade_id = key.cascade_id;
+        row->claimed.slot = false;
         row->claimed.claim_no = csc_postgres_result_i64(result, i, 1);
         row->claimed.takeovers = (int32_t)csc_postgres_result_i64(result, i, 2);
         row->claimed.trials = (int32_t)csc_postgres_result_i64(result, i, 3);
@@ -577,6 +597,51 @@ take(csc_postgres_conn *conn, claim_state *state)
 
 /* ---- The move ------------------------------------------------------------ */
 
+/* The queues that have limits, once in a claim, whatever becomes of the rest.
+ */
+static cascade_err
+claim_turns(csc_postgres_conn *conn, claim_state *state)
+{
+    const cascade_claim *claim = state->claim;
+
+    cascade_err err;
+
+    if (!state->any_kept || state->turned)
+        return CASCADE_OK;
+    state->turned = true;
+    csc_lock_take(&conn->store->mutex);
+    state->turns.room = csc_turn_room(&conn->store->turns, claim->slots,
+                                      claim->limit, state->candidate_count > 0);
+    csc_lock_give(&conn->store->mutex);
+    err = csc_postgres_turns_claim(conn, &state->turns);
+    if (err == CASCADE_OK)
+        conn->doubtful = false; /* what was claimed is known */
+    return err;
+}
+
+/* Runs were claimed there: what fails behind that is left to the next claim,
+ * but that more may have been claimed unseen. */
+static cascade_err
+forgive(const csc_postgres_conn *conn, const claim_state *state,
+        cascade_err err)
+{
+    return err != CASCADE_OK && state->turns.count > 0 && !conn->doubtful
+               ? csc_ok()
+               : err;
+}
+
+static void
+begin_claim(claim_state *state)
+{
+    state->count = 0;
+    state->held = 0;
+    state->messages = false;
+    state->turned = false;
+    state->turns.count = 0;
+    state->turns.next_wake_at_ms = CASCADE_TIME_NONE;
+    state->turns.again = false;
+}
+
 static cascade_err
 claim_some(csc_postgres_conn *conn, void *context)
 {
@@ -584,14 +649,16 @@ claim_some(csc_postgres_conn *conn, void *context)
     cascade_err err = CASCADE_OK;
 
     csc_assert(csc_lock_is_none_held());
-    state->count = 0;
-    state->held = 0;
-    state->messages = false;
+    begin_claim(state);
     for (int round = 0; round < ROUNDS_MAX && err == CASCADE_OK; round++) {
         bool some;
 
         conn->doubtful = false; /* the round before has claimed nothing */
         err = look(conn, state);
+        if (err == CASCADE_OK)
+            err = claim_turns(conn, state);
+        if (state->turns.count == state->claim->limit)
+            state->candidate_count = 0;
         some = state->candidate_count > 0;
         if (err == CASCADE_OK && !some && state->absent.count == 0 &&
             state->midway)
@@ -604,7 +671,7 @@ claim_some(csc_postgres_conn *conn, void *context)
             break;
     }
     state->doubtful = conn->doubtful;
-    return err;
+    return forgive(conn, state, err);
 }
 
 static void
@@ -615,15 +682,59 @@ fill_texts(csc_postgres_rows *rows, const char *const *texts, size_t count)
         csc_postgres_rows_text(rows, 0, texts[i]);
 }
 
+static int64_t
+earlier(int64_t a, int64_t b)
+{
+    if (a == CASCADE_TIME_NONE || b == CASCADE_TIME_NONE)
+        return a == CASCADE_TIME_NONE ? b : a;
+    return a < b ? a : b;
+}
+
 static void
 write_result(const claim_state *state, cascade_claim_result *result)
 {
-    result->count = state->count;
-    result->next_wake_at_ms = state->next_wake_at_ms;
+    const csc_postgres_turns *turns = &state->turns;
+
+    csc_assert(state->count + turns->count <= state->claim->limit);
+    for (size_t i = 0; i < turns->count; i++)
+        state->claimed[state->count + i] = turns->claimed[i];
+    result->count = state->count + turns->count;
+    result->next_wake_at_ms =
+        earlier(state->next_wake_at_ms, turns->next_wake_at_ms);
     result->messages = state->messages;
-    for (size_t i = 0; result->paused != NULL && i < state->claim->queue_count;
-         i++)
-        result->paused[i] = !state->is_open[i];
+    result->again = turns->again;
+    for (size_t i = 0; i < state->claim->queue_count; i++) {
+        if (result->paused != NULL)
+            result->paused[i] = !state->is_open[i] && !state->is_kept[i];
+        if (result->kept != NULL)
+            result->kept[i] = state->is_kept[i];
+    }
+}
+
+/* What the move fills. False when memory is out. */
+static bool
+make_rooms(claim_state *state)
+{
+    const cascade_claim *claim = state->claim;
+
+    fill_texts(&state->queues, claim->queues, claim->queue_count);
+    fill_texts(&state->nodes, claim->nodes, claim->node_count);
+    csc_postgres_rows_text(&state->nodes, 0, CASCADE_NEEDS_TURN);
+    fill_texts(&state->own_kinds, claim->own_kinds, claim->own_kind_count);
+    state->is_open = csc_mem_zalloc(claim->queue_count + 1, sizeof(bool));
+    state->is_kept = csc_mem_zalloc(claim->queue_count + 1, sizeof(bool));
+    state->turns = (csc_postgres_turns){
+        .claim = claim,
+        .nodes = &state->nodes,
+        .kept = state->is_kept,
+        .claimed = csc_mem_zalloc(
+            (claim->slots < claim->limit ? claim->slots : claim->limit) + 1,
+            sizeof(cascade_claimed))};
+    return state->is_open != NULL && state->is_kept != NULL &&
+           state->turns.claimed != NULL &&
+           csc_postgres_rows_good(&state->queues) &&
+           csc_postgres_rows_good(&state->nodes) &&
+           csc_postgres_rows_good(&state->own_kinds);
 }
 
 cascade_err
@@ -634,13 +745,7 @@ csc_postgres_claim_runs(void *self, const cascade_claim *claim,
     cascade_err err = CASCADE_OK;
 
     csc_assert(csc_lock_is_none_held());
-    fill_texts(&state.queues, claim->queues, claim->queue_count);
-    fill_texts(&state.nodes, claim->nodes, claim->node_count);
-    fill_texts(&state.own_kinds, claim->own_kinds, claim->own_kind_count);
-    state.is_open = csc_mem_zalloc(claim->queue_count + 1, sizeof(bool));
-    if (state.is_open != NULL && csc_postgres_rows_good(&state.queues) &&
-        csc_postgres_rows_good(&state.nodes) &&
-        csc_postgres_rows_good(&state.own_kinds))
+    if (make_rooms(&state))
         err = csc_postgres_pool_run(self, CSC_POSTGRES_IF_UNDONE, claim_some,
                                     &state);
     else
@@ -655,6 +760,8 @@ csc_postgres_claim_runs(void *self, const cascade_claim *claim,
     csc_postgres_rows_fini(&state.own_kinds);
     csc_postgres_rows_fini(&state.absent);
     csc_mem_free(state.is_open);
+    csc_mem_free(state.is_kept);
+    csc_mem_free(state.turns.claimed);
     csc_mem_free(state.candidates);
     return err;
 }

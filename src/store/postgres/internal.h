@@ -14,10 +14,10 @@
  *   commit.c  commit, submit; batch.c: their rows
  *   incarnation.c  attach, renew, detach, engines
  *   reap.c  remove
- *   claim.c   claim
+ *   claim.c   claim; turns.c: of queues that have limits
  *   read.c    load, list, scan, totals
  *   messages.c receive, key
- *   queues.c  pause, queues
+ *   queues.c  pause, queues; limits.c: set, list, drop
  *   repair.c    repair, purge
  *   seals.c   seal, seals
  *   wait.c    wait, wake
@@ -53,6 +53,7 @@
 #include "cascade/store.h"
 #include "store/columns.h"
 #include "store/postgres/statements.h"
+#include "store/turn.h"
 
 /* ---- sql.c ------------------------------------------------------ */
 
@@ -69,7 +70,7 @@ csc_postgres_statement csc_postgres_sql_for_one(
 
 /* ---- params.c ---------------------------------------------------- */
 
-#define CSC_POSTGRES_PARAMS_MAX 40
+#define CSC_POSTGRES_PARAMS_MAX 42
 #define CSC_POSTGRES_COLUMNS_MAX 14
 /* 2000-01-01, where a TIMESTAMP begins, since 1970. */
 #define CSC_POSTGRES_EPOCH_US INT64_C(946684800000000)
@@ -530,6 +531,7 @@ struct csc_postgres {
     char *sequence;           /* of context_events.id; NULL: not looked up */
     csc_postgres_walk walks[CSC_POSTGRES_WALKS];
     size_t next_walk; /* the place of the next claimer that has none */
+    csc_turn_places turns;
     csc_postgres_conn *native_idle; /* beside those above, for nodes */
     csc_postgres_silent silent[CSC_POSTGRES_SILENT_MAX];
     size_t silent_count;
@@ -586,6 +588,25 @@ void csc_postgres_place_detach(csc_postgres *store,
 cascade_err csc_postgres_place_check(csc_postgres *store,
                                      const cascade_uuid *engine_id);
 
+/* ---- turns.c ------------------------------------------------------ */
+
+/* What a claim gets of the queues that have limits. */
+typedef struct csc_postgres_turns {
+    const cascade_claim *claim;
+    csc_postgres_rows *nodes;
+    const bool *kept;         /* for each queue of the claim: these */
+    size_t room;              /* of what follows */
+    cascade_claimed *claimed; /* in the order in which they should run */
+    size_t count;             /* of it; written to, also on an error */
+    int64_t next_wake_at_ms;  /* when something comes next in them, or none */
+    bool again;
+} csc_postgres_turns;
+
+/* An error with `count` > 0 is one of a claim that has perhaps claimed runs
+ * unseen. */
+cascade_err csc_postgres_turns_claim(csc_postgres_conn *conn,
+                                     csc_postgres_turns *turns);
+
 /* ---- columns.c --------------------------------------------------- */
 
 extern const csc_table csc_postgres_table_engines; /* cascade_incarnation */
@@ -600,6 +621,7 @@ cascade_err csc_postgres_column_check(csc_postgres_conn *conn, bool all);
 extern const cascade_store_chain csc_postgres_chain;
 extern const cascade_store_manage csc_postgres_manage;
 extern const cascade_store_integrity csc_postgres_integrity;
+extern const cascade_store_limits csc_postgres_limits;
 
 cascade_err csc_postgres_now(void *self, int64_t *now_ms);
 void csc_postgres_close(void *self);
@@ -671,6 +693,12 @@ cascade_err csc_postgres_queues_pause(void *self, const char *queue,
                                       bool *changed);
 cascade_err csc_postgres_queues_list(void *self, cascade_queue_sink sink,
                                      void *context);
+cascade_err csc_postgres_limits_set(void *self, const cascade_limits_row *row,
+                                    bool *done, int64_t *version);
+cascade_err csc_postgres_limits_list(void *self, const char *only,
+                                     const char *after, size_t limit,
+                                     cascade_limits_sink sink, void *context);
+cascade_err csc_postgres_limits_drop(void *self, const char *queue, bool *done);
 cascade_err csc_postgres_mend_repair(void *self, const cascade_repair *repairs,
                                      size_t count, bool *done);
 cascade_err csc_postgres_mend_purge(void *self, const cascade_uuid *ids,

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * Queues, as whoever looks after them sees them: pause and list. A queue is
- * paused while it has a row in cascade_queues; claims look for that, see
- * claim.c.
+ * paused while it has a row in cascade_queues with a time; claims look for
+ * that, see claim.c. The row may have its limits too (limits.c): who resumes a
+ * queue without any deletes the row, in a second statement of the transaction,
+ * which sees what the first has waited for.
  *
  * Pausing is one statement that tells whether it has changed anything. Asked
  * again it tells that nothing had to be changed. So after a lost answer it is
@@ -55,11 +57,14 @@ set_pause(csc_postgres_conn *conn, void *context)
 {
     pause_state *state = context;
     csc_postgres_params params;
-    csc_postgres_call calls[] = {{.statement = state->paused
-                                                   ? CSC_POSTGRES_PAUSE_QUEUE
-                                                   : CSC_POSTGRES_RESUME_QUEUE,
-                                  .params = &params},
-                                 {.statement = CSC_POSTGRES_CONFIRM}};
+    csc_postgres_params name;
+    csc_postgres_call calls[] = {
+        {.statement = state->paused ? CSC_POSTGRES_PAUSE_QUEUE
+                                    : CSC_POSTGRES_RESUME_QUEUE,
+         .params = &params},
+        {.statement = CSC_POSTGRES_CONFIRM},
+        {.statement = CSC_POSTGRES_CLEAR_QUEUE, .params = &name}};
+    size_t count = state->paused ? 2 : 3;
     cascade_err err;
 
     csc_assert(csc_lock_is_none_held());
@@ -67,10 +72,12 @@ set_pause(csc_postgres_conn *conn, void *context)
     csc_postgres_params_text(&params, state->queue);
     if (state->paused)
         csc_postgres_params_text(&params, state->about);
-    err = csc_postgres_conn_write(conn, "pause", calls, 2, NULL);
+    csc_postgres_params_init(&name);
+    csc_postgres_params_text(&name, state->queue);
+    err = csc_postgres_conn_write(conn, "pause", calls, count, NULL);
     if (err == CASCADE_OK)
         state->changed = PQntuples(calls[0].result) > 0;
-    csc_postgres_conn_clear(calls, 2);
+    csc_postgres_conn_clear(calls, count);
     if (err == CASCADE_OK && !state->changed && state->doubtful) {
         state->changed = true;
         err = state->paused ? look_paused(conn, state) : CASCADE_OK;

@@ -257,6 +257,13 @@ const cascade_store_integrity csc_postgres_integrity = {
     .seals = csc_postgres_seals_list,
 };
 
+const cascade_store_limits csc_postgres_limits = {
+    .size = sizeof(csc_postgres_limits),
+    .set = csc_postgres_limits_set,
+    .list = csc_postgres_limits_list,
+    .drop = csc_postgres_limits_drop,
+};
+
 static const cascade_store_node_txn node_txn = {
     .size = sizeof(node_txn),
     .native = CASCADE_NATIVE_POSTGRES,
@@ -295,6 +302,7 @@ static const cascade_store_driver driver = {
     .manage = &csc_postgres_manage,
     .integrity = &csc_postgres_integrity,
     .node_txn = &node_txn,
+    .limits = &csc_postgres_limits,
 };
 
 const cascade_store_driver *

@@ -219,6 +219,8 @@ csc_sqlite_commit_insert_run(csc_sqlite_conn *conn,
         row.needs = ""; /* see claim.c */
     csc_sqlite_call_begin(&call, conn, CSC_SQLITE_INSERT_RUN);
     csc_sqlite_call_add_row(&call, &csc_table_runs, &row);
+    csc_sqlite_call_add_i64(&call,
+                            csc_clock_wall_ms(conn->store->config->clock));
     return csc_sqlite_call_run(&call, NULL);
 }
 

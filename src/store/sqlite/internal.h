@@ -5,13 +5,14 @@
  *   store.c         the driver, opening and closing a store
  *   schema.c  migrate, schema, and the check of the columns
  *   incarnation.c   attach, renew, detach, engines, remove
- *   claim.c   claim
+ *   claim.c   claim; named.c: by messages; turns.c: of queues with limits
  *   commit.c  commit, submit
  *   delete.c  whole cascades, at once or in pieces
  *   messages.c  receive, key, and what commit and submit need of both
  *   read.c    load, list
  *   scan.c    scan
  *   repair.c  pause, queues, totals, repair, purge
+ *   limits.c  set, list, drop
  *   strays.c  strays
  *   seals.c   seal, seals, and what commit needs of both
  *   node_txn.c  begin, finish, abandon, settle
@@ -62,6 +63,7 @@
 #include "cascade/store.h"
 #include "store/columns.h"
 #include "store/sqlite/statements.h"
+#include "store/turn.h"
 
 #define CSC_SQLITE_READERS 4
 #define CSC_SQLITE_WATCHES 4
@@ -203,6 +205,7 @@ struct csc_sqlite {
                                 the two below */
     int copied_pages;        /* of the log, by the last checkpoint of ours */
     size_t piece_rows;       /* of the next piece of an erasure */
+    csc_turn_places turns;   /* used by who has the writer */
     pthread_mutex_t mutex;   /* guards `busy` of connections, readers, and
                                 all below */
     pthread_cond_t writer_freed; /* the writer is not busy any more */
@@ -632,6 +635,12 @@ cascade_err csc_sqlite_read_list(void *self, const cascade_query *query,
                                  cascade_list_sink sink, void *context);
 cascade_err csc_sqlite_scan_page(void *self, const cascade_scan *scan,
                                  const cascade_load_sink *sink);
+cascade_err csc_sqlite_limits_set(void *self, const cascade_limits_row *row,
+                                  bool *done, int64_t *version);
+cascade_err csc_sqlite_limits_list(void *self, const char *only,
+                                   const char *after, size_t limit,
+                                   cascade_limits_sink sink, void *context);
+cascade_err csc_sqlite_limits_drop(void *self, const char *queue, bool *done);
 cascade_err csc_sqlite_manage_pause(void *self, const char *queue, bool paused,
                                     const char *about, bool *changed);
 cascade_err csc_sqlite_manage_queues(void *self, cascade_queue_sink sink,

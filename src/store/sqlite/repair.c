@@ -4,7 +4,8 @@
  *
  *   pause   a row of cascade_queues, which claims look at (claim.c) in
  *           the transaction that takes: a claim that begins after the pause
- *           has been committed sees it
+ *           has been committed sees it. The row may have limits too: then it
+ *           stays when the queue goes on
  *   repair  S27. What must not be touched is looked at by the UPDATE itself,
  *           inside the transaction that nobody else can be in; its count tells
  *   purge   S26. A cascade is looked at, and deleted or marked, in that
@@ -48,6 +49,17 @@ set_paused(csc_sqlite_conn *conn, const char *queue, bool paused,
     return csc_sqlite_call_run(&call, changes);
 }
 
+static cascade_err
+clear_queue(csc_sqlite_conn *conn, const char *queue)
+{
+    csc_sqlite_call call;
+
+    csc_assert(csc_sqlite_txn_may_write(conn));
+    csc_sqlite_call_begin(&call, conn, CSC_SQLITE_CLEAR_QUEUE);
+    csc_sqlite_call_add_text(&call, queue);
+    return csc_sqlite_call_run(&call, NULL);
+}
+
 cascade_err
 csc_sqlite_manage_pause(void *self, const char *queue, bool paused,
                         const char *about, bool *changed)
@@ -60,6 +72,8 @@ csc_sqlite_manage_pause(void *self, const char *queue, bool paused,
     if (err != CASCADE_OK)
         return err;
     err = set_paused(conn, queue, paused, about, &changes);
+    if (err == CASCADE_OK && !paused)
+        err = clear_queue(conn, queue);
     err = csc_sqlite_txn_end(conn, err);
     if (err != CASCADE_OK)
         return err;

@@ -76,6 +76,12 @@ static const struct {
     {"cascade_runs", "trial", 6},
     {"cascade_links", "run_number", 8},
     {"cascade_messages", "seal", 9},
+    {"cascade_queues", "version", 11},
+    {"cascade_queues", "running_max", 11},
+    {"cascade_queues", "key_running_max", 11},
+    {"cascade_queues", "limits_about", 11},
+    {"cascade_runs", "limit_key", 11},
+    {"cascade_runs", "slot", 11},
 };
 
 /* What ON CONFLICT and the order of reading stand on. */

@@ -308,6 +308,13 @@ static const cascade_store_integrity integrity = {
     .seals = csc_sqlite_seals_list,
 };
 
+static const cascade_store_limits limits = {
+    .size = sizeof(limits),
+    .set = csc_sqlite_limits_set,
+    .list = csc_sqlite_limits_list,
+    .drop = csc_sqlite_limits_drop,
+};
+
 static const cascade_store_node_txn node_txn = {
     .size = sizeof(node_txn),
     .native = CASCADE_NATIVE_SQLITE,
@@ -345,6 +352,7 @@ const cascade_store_driver csc_sqlite_driver = {
     .manage = &manage,
     .integrity = &integrity,
     .node_txn = &node_txn,
+    .limits = &limits,
 };
 
 const cascade_store_driver *

@@ -136,6 +136,7 @@ typedef struct known_tables {
     bool chain;
     bool manage;
     bool integrity;
+    bool limits;
 } known_tables;
 
 /* -1: it could not be opened. */
@@ -149,7 +150,7 @@ look_at_tables(known_tables *has)
         return -1;
     driver = ((conformance_db *)state)->driver;
     *has = (known_tables){driver->chain != NULL, driver->manage != NULL,
-                          driver->integrity != NULL};
+                          driver->integrity != NULL, driver->limits != NULL};
     return teardown(&state);
 }
 
@@ -177,6 +178,8 @@ run_sub_tables(void)
     failed += run_group_of(conformance_outlive(), "chain", has.chain);
     failed += run_group_of(conformance_erase(), "manage", has.manage);
     failed += run_group_of(conformance_queues(), "manage", has.manage);
+    failed += run_group_of(conformance_limits(), "limits", has.limits);
+    failed += run_group_of(conformance_turns(), "limits", has.limits);
     failed += run_group_of(conformance_mend(), "manage", has.manage);
     failed += run_group_of(conformance_seals(), "integrity", has.integrity);
     return failed;

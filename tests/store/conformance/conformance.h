@@ -74,6 +74,8 @@ conformance_group conformance_paths(void);
 conformance_group conformance_receive(void);
 conformance_group conformance_seals(void);
 conformance_group conformance_queues(void);
+conformance_group conformance_limits(void);
+conformance_group conformance_turns(void);
 conformance_group conformance_scan(void);
 conformance_group conformance_mend(void);
 conformance_group conformance_native(void);

@@ -79,6 +79,8 @@ on_listed(void *context, const cascade_row *row, const cascade_run_row *run)
         add_number(&dump->text, run->takeovers);
         add_number(&dump->text, run->trial);
         add_text(&dump->text, run->needs);
+        add_text(&dump->text, run->limit_key != NULL ? run->limit_key : "");
+        add_number(&dump->text, run->slot);
     }
     csc_buf_add_text(&dump->text, "\n");
     return CASCADE_OK;

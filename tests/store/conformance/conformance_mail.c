@@ -212,6 +212,8 @@ keep_run(void *context, const cascade_row *row, const cascade_run_row *run)
     reading->row.queue =
         must(csc_arena_strdup(&reading->rows->arena, run->queue));
     reading->row.needs = csc_arena_strdup(&reading->rows->arena, run->needs);
+    reading->row.limit_key =
+        csc_arena_strdup(&reading->rows->arena, run->limit_key);
     return CASCADE_OK;
 }
 

@@ -16,6 +16,7 @@ set(conformance
     conformance/conformance_paths.c
     conformance/conformance_receive.c
     conformance/conformance_letters.c
+    conformance/conformance_limits.c
     conformance/conformance_mail.c
     conformance/conformance_mend.c
     conformance/conformance_messages.c
@@ -31,4 +32,5 @@ set(conformance
     conformance/conformance_tend.c
     conformance/conformance_text.c
     conformance/conformance_trial.c
+    conformance/conformance_turns.c
     conformance/conformance_wait.c)

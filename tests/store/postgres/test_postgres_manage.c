@@ -432,6 +432,62 @@ a_claim_looks_at_no_run_of_a_paused_queue(void **state)
                     21, 2 * 21 + 1);
 }
 
+/* A claim of `slots` by turns; how many runs it has given. */
+static size_t
+claim_turns(cascade_store *store, cascade_uuid engine_id, size_t slots)
+{
+    static const char *const queue = "turns";
+    cascade_claim claim = {.engine_id = engine_id,
+                           .queues = &queue,
+                           .queue_count = 1,
+                           .limit = 10,
+                           .slots = slots,
+                           .suspect_from = 3};
+    cascade_claimed claimed[10];
+    cascade_claim_result result = {.count = 0};
+
+    assert_ok(store->driver->claim(store->self, &claim, claimed, &result));
+    return result.count;
+}
+
+/* S98: of a queue with limits a claim reads what it takes, and a row for each
+ * key that it is at, however many runs wait; also by plans that were made when
+ * there were none. What was taken before is read too, until it is swept. */
+static void
+a_claim_by_turns_reads_no_backlog(void **state)
+{
+    const cascade_limits_row limits = {.queue = "turns",
+                                       .running_max = 100,
+                                       .key_running_max = 50,
+                                       .about = "{}"};
+    pg_test *test = *state;
+    cascade_store *store = NULL;
+    int64_t before = pg_index_sum(test, &store, "idx_tup_read", "cascade_runs");
+    cascade_uuid engine_id = pg_attach(test, store, PG_LEASE_MS);
+    int64_t version = 0;
+    bool done = false;
+
+    assert_ok(
+        store->driver->limits->set(store->self, &limits, &done, &version));
+    make_ended(test, 1);
+    pg_sql(test, "INSERT INTO cascade_runs (cascade_id, queue, priority,"
+                 " wake_at, claim_no, takeovers) SELECT id, 'turns', 5, 0, 0, 0"
+                 " FROM cascades");
+    assert_int_equal(1, claim_turns(store, engine_id, 2));
+    pg_sql(test, "DELETE FROM cascades");
+    make_ended(test, MANY);
+    pg_sql(test, "INSERT INTO cascade_runs (cascade_id, queue, priority,"
+                 " wake_at, claim_no, takeovers, needs, limit_key) SELECT id,"
+                 " 'turns', 5, 0, 0, 0, 'cascade.turn', CASE WHEN"
+                 " row_number() OVER (ORDER BY id) = 1 THEN 'b' ELSE 'a' END"
+                 " FROM cascades");
+    for (int i = 0; i < 10; i++)
+        assert_int_equal(2, claim_turns(store, engine_id, 2));
+    assert_in_range(pg_index_sum(test, &store, "idx_tup_read", "cascade_runs") -
+                        before,
+                    20, 500);
+}
+
 /* ---- What waits for what ------------------------------------------------- */
 
 /* A purge, or a repair where there is one, in a thread of its own. */
@@ -643,6 +699,7 @@ main(int argc, char **argv)
         PG_TEST(totals_read_indexes),
         PG_TEST(mending_reads_what_it_changes),
         PG_TEST(a_claim_looks_at_no_run_of_a_paused_queue),
+        PG_TEST(a_claim_by_turns_reads_no_backlog),
         PG_TEST(a_purge_leaves_the_run_that_a_claim_is_making),
         PG_TEST(a_repair_leaves_the_run_that_a_claim_is_making),
         PG_TEST(a_purge_leaves_what_has_got_a_message),

@@ -225,3 +225,16 @@ fixture_fork(sqlite_fixture *it, int (*child)(sqlite_fixture *it))
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
         fail_msg("the child ended with status 0x%x", (unsigned)status);
 }
+
+const fixture_addition fixture_additions[FIXTURE_ADDITIONS] = {
+    {4, "cascade_engines", "about"},
+    {6, "cascade_runs", "trial"},
+    {8, "cascade_links", "run_number"},
+    {9, "cascade_messages", "seal"},
+    {11, "cascade_queues", "version"},
+    {11, "cascade_queues", "running_max"},
+    {11, "cascade_queues", "key_running_max"},
+    {11, "cascade_queues", "limits_about"},
+    {11, "cascade_runs", "limit_key"},
+    {11, "cascade_runs", "slot"},
+};

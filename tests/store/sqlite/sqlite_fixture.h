@@ -73,4 +73,15 @@ pid_t fixture_start(void);
 /* Runs `child` in a forked process, which must exit with 0. */
 void fixture_fork(sqlite_fixture *it, int (*child)(sqlite_fixture *it));
 
+/* Columns that migrations add, by their numbers. */
+#define FIXTURE_ADDITIONS 10
+
+typedef struct fixture_addition {
+    size_t number;
+    const char *table;
+    const char *column;
+} fixture_addition;
+
+extern const fixture_addition fixture_additions[FIXTURE_ADDITIONS];
+
 #endif

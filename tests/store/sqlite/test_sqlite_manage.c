@@ -99,22 +99,41 @@ list_engines(cascade_store *store)
     return seen;
 }
 
-/* Files of the release before, with a live run and one that has ended. */
+/* A cascade as that release writes it; NULL: with a free run. */
+static void
+insert_old(sqlite_fixture *it, const cascade_uuid *engine_id)
+{
+    cascade_uuid id = rows_id(&it->rows);
+    char text[CASCADE_UUID_TEXT_SIZE];
+    char owner[CASCADE_UUID_TEXT_SIZE] = "";
+    char sql[900];
+
+    cascade_uuid_format(&id, text);
+    if (engine_id != NULL)
+        cascade_uuid_format(engine_id, owner);
+    snprintf(sql, sizeof(sql),
+             "INSERT INTO cascades (id, user_id) VALUES ('%s', 'user');"
+             "INSERT INTO node_executions (node_instance_id, cascade_id,"
+             " node_name, function_id, input_context, location)"
+             " VALUES ('%s', '%s', 'first', 0, '{}', 'server');"
+             "INSERT INTO cascade_runs (cascade_id, queue, priority, wake_at,"
+             " engine_id, claim_no, takeovers)"
+             " VALUES ('%s', 'default', 5, 0, nullif('%s', ''), 1, 0)",
+             text, text, text, text, owner);
+    fixture_sql(it, sql);
+}
+
+/* Files of the release before, with a live run and a free one. */
 static cascade_uuid
 fill_old_database(sqlite_fixture *it)
 {
-    cascade_store *store = NULL;
     cascade_uuid engine_id;
-    cascade_uuid id = rows_id(&it->rows);
 
     for (size_t i = 0; i < BEFORE; i++)
         fixture_sql(it, csc_migrations_sqlite[i].sql);
     engine_id = fixture_attach_old(it);
-    assert_ok(fixture_open(it, CASCADE_MIGRATE_NEVER, &store));
-    assert_ok(
-        fixture_submit(store, rows_start_owned(&it->rows, id, engine_id)));
-    assert_ok(fixture_submit(store, rows_start(&it->rows, rows_id(&it->rows))));
-    assert_ok(cascade_store_close(store));
+    insert_old(it, &engine_id);
+    insert_old(it, NULL);
     fixture_sql(it, "INSERT INTO cascade_messages (cascade_id, kind, name,"
                     " path, payload, sent_at)"
                     " SELECT id, 'signal', 'go', 'p' || id, '{}', 1"
@@ -674,6 +693,7 @@ a_pause_after_the_look_is_seen(void **state)
     cascade_claimed claimed[10];
     interloper one = {.it = it,
                       .sql = "INSERT INTO cascade_queues"
+                             " (queue, paused_at, about)"
                              " VALUES ('default', 1, '{}')"};
 
     assert_ok(fixture_submit(store, rows_start(&it->rows, rows_id(&it->rows))));
