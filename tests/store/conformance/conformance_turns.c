@@ -50,6 +50,30 @@ keys_share_the_room_of_a_claim(void **state)
     assert_int_equal(of_a, 5);
 }
 
+/* Of each key the first comes before the second of any. */
+static void
+no_key_is_left_out_where_there_is_room_for_all(void **state)
+{
+    mail_scene it = mail_begin(*state);
+    const char *keys[] = {"a", "b", "c"};
+    size_t found[3] = {0, 0, 0};
+    limits_got got;
+
+    limits_set(&it, "default", 0, 0);
+    for (size_t i = 0; i < 3; i++)
+        limits_start_many(&it, keys[i], 5);
+    got = limits_claim(&it, 4);
+    assert_int_equal(got.count, 4);
+    for (size_t i = 0; i < got.count; i++) {
+        cascade_run_row run = mail_run(&it, &got.claimed[i].cascade_id);
+
+        for (size_t k = 0; k < 3; k++)
+            found[k] += strcmp(run.limit_key, keys[k]) == 0;
+    }
+    for (size_t k = 0; k < 3; k++)
+        assert_in_range(found[k], 1, 2);
+}
+
 /* Claims until there is nothing more; of each key once. */
 static size_t
 drain(mail_scene *it, size_t slots, size_t *claims)
@@ -395,6 +419,36 @@ suspects_need_a_slot_and_come_one_at_a_time(void **state)
     assert_int_equal(got.with_slot, 1);
 }
 
+/* Of all queues of the claim. */
+static void
+a_claim_gives_one_suspect_of_all_its_queues(void **state)
+{
+    mail_scene it = mail_begin(*state);
+    const char *queues[] = {"default", "other"};
+    cascade_claim claim = {.engine_id = it.engine,
+                           .queues = queues,
+                           .queue_count = 2,
+                           .limit = 10,
+                           .slots = 10,
+                           .suspect_from = SUSPECT_FROM,
+                           .suspects = true};
+    cascade_claimed claimed[10];
+    cascade_claim_result result = {.count = 0};
+
+    for (size_t i = 0; i < 2; i++) {
+        cascade_change *start = limits_start(&it, "a");
+
+        limits_set(&it, queues[i], 0, 0);
+        start->run.queue = queues[i];
+        start->run.takeovers = SUSPECT_FROM;
+        limits_submit(&it, start);
+    }
+    for (size_t i = 0; i < 3; i++) {
+        assert_ok(it.db->driver->claim(it.db->self, &claim, claimed, &result));
+        assert_int_equal(result.count, i < 2);
+    }
+}
+
 /* What says that it waits by its key where there are no limits: an engine that
  * knows nothing of them may have taken them away. */
 static void
@@ -445,6 +499,7 @@ conformance_turns(void)
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_key_with_many_runs_does_not_keep_another_waiting),
         cmocka_unit_test(keys_share_the_room_of_a_claim),
+        cmocka_unit_test(no_key_is_left_out_where_there_is_room_for_all),
         cmocka_unit_test(every_key_has_its_turn),
         cmocka_unit_test(the_runs_of_a_key_come_by_priority_and_time),
         cmocka_unit_test(keys_of_any_text_are_kept_apart),
@@ -457,6 +512,7 @@ conformance_turns(void)
         cmocka_unit_test(a_run_that_has_its_message_waits_again),
         cmocka_unit_test(needs_count_in_a_queue_with_limits),
         cmocka_unit_test(suspects_need_a_slot_and_come_one_at_a_time),
+        cmocka_unit_test(a_claim_gives_one_suspect_of_all_its_queues),
         cmocka_unit_test(what_waits_in_a_queue_without_limits_is_given),
         cmocka_unit_test(what_waits_by_its_key_is_listed_as_due),
     };
