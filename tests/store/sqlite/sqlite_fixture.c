@@ -181,6 +181,30 @@ fixture_attach_old(sqlite_fixture *it)
     return id;
 }
 
+cascade_uuid
+fixture_insert_old(sqlite_fixture *it, const cascade_uuid *engine_id)
+{
+    cascade_uuid id = rows_id(&it->rows);
+    char text[CASCADE_UUID_TEXT_SIZE];
+    char owner[CASCADE_UUID_TEXT_SIZE] = "";
+    char sql[900];
+
+    cascade_uuid_format(&id, text);
+    if (engine_id != NULL)
+        cascade_uuid_format(engine_id, owner);
+    snprintf(sql, sizeof(sql),
+             "INSERT INTO cascades (id, user_id) VALUES ('%s', 'user');"
+             "INSERT INTO node_executions (node_instance_id, cascade_id,"
+             " node_name, function_id, input_context, location)"
+             " VALUES ('%s', '%s', 'first', 0, '{}', 'server');"
+             "INSERT INTO cascade_runs (cascade_id, queue, priority, wake_at,"
+             " engine_id, claim_no, takeovers)"
+             " VALUES ('%s', 'default', 5, 0, nullif('%s', ''), 1, 0)",
+             text, text, text, text, owner);
+    fixture_sql(it, sql);
+    return id;
+}
+
 cascade_err
 fixture_submit(cascade_store *store, cascade_change *start)
 {

@@ -63,6 +63,10 @@ const char *fixture_migration(void);
 cascade_uuid fixture_attach(sqlite_fixture *it, cascade_store *store);
 /* As a library did that knew no migration but the first; without a lease. */
 cascade_uuid fixture_attach_old(sqlite_fixture *it);
+/* A cascade as the first release wrote it, due, with a run of that engine;
+ * NULL: with a free one. */
+cascade_uuid fixture_insert_old(sqlite_fixture *it,
+                                const cascade_uuid *engine_id);
 cascade_err fixture_submit(cascade_store *store, cascade_change *start);
 cascade_err fixture_commit(cascade_store *store, cascade_uuid engine_id,
                            int64_t number, cascade_change *change);

@@ -99,30 +99,6 @@ list_engines(cascade_store *store)
     return seen;
 }
 
-/* A cascade as that release writes it; NULL: with a free run. */
-static void
-insert_old(sqlite_fixture *it, const cascade_uuid *engine_id)
-{
-    cascade_uuid id = rows_id(&it->rows);
-    char text[CASCADE_UUID_TEXT_SIZE];
-    char owner[CASCADE_UUID_TEXT_SIZE] = "";
-    char sql[900];
-
-    cascade_uuid_format(&id, text);
-    if (engine_id != NULL)
-        cascade_uuid_format(engine_id, owner);
-    snprintf(sql, sizeof(sql),
-             "INSERT INTO cascades (id, user_id) VALUES ('%s', 'user');"
-             "INSERT INTO node_executions (node_instance_id, cascade_id,"
-             " node_name, function_id, input_context, location)"
-             " VALUES ('%s', '%s', 'first', 0, '{}', 'server');"
-             "INSERT INTO cascade_runs (cascade_id, queue, priority, wake_at,"
-             " engine_id, claim_no, takeovers)"
-             " VALUES ('%s', 'default', 5, 0, nullif('%s', ''), 1, 0)",
-             text, text, text, text, owner);
-    fixture_sql(it, sql);
-}
-
 /* Files of the release before, with a live run and a free one. */
 static cascade_uuid
 fill_old_database(sqlite_fixture *it)
@@ -132,8 +108,8 @@ fill_old_database(sqlite_fixture *it)
     for (size_t i = 0; i < BEFORE; i++)
         fixture_sql(it, csc_migrations_sqlite[i].sql);
     engine_id = fixture_attach_old(it);
-    insert_old(it, &engine_id);
-    insert_old(it, NULL);
+    (void)fixture_insert_old(it, &engine_id);
+    (void)fixture_insert_old(it, NULL);
     fixture_sql(it, "INSERT INTO cascade_messages (cascade_id, kind, name,"
                     " path, payload, sent_at)"
                     " SELECT id, 'signal', 'go', 'p' || id, '{}', 1"

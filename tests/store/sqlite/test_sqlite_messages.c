@@ -129,27 +129,25 @@ receive(cascade_store *store, cascade_uuid engine_id)
 static void
 fill_old_database(sqlite_fixture *it, cascade_uuid *free_id)
 {
-    cascade_store *store = NULL;
     cascade_uuid engine_id;
-    cascade_uuid ended = rows_id(&it->rows);
-    cascade_change *end = rows_write(&it->rows, ended, 1);
+    cascade_uuid ids[3];
+    char text[CASCADE_UUID_TEXT_SIZE];
+    char sql[200];
 
     fixture_sql(it, csc_migrations_sqlite[0].sql);
     engine_id = fixture_attach_old(it);
-    assert_int_equal(fixture_open(it, CASCADE_MIGRATE_NEVER, &store),
-                     CASCADE_OK);
-    *free_id = park(it, store, "default");
-    assert_int_equal(
-        fixture_submit(
-            store, rows_start_owned(&it->rows, rows_id(&it->rows), engine_id)),
-        CASCADE_OK);
-    assert_int_equal(
-        fixture_submit(store, rows_start_owned(&it->rows, ended, engine_id)),
-        CASCADE_OK);
-    end->cascade.status = CASCADE_COMPLETED;
-    end->run_action = CASCADE_RUN_END;
-    assert_int_equal(fixture_commit(store, engine_id, 1, end), CASCADE_OK);
-    assert_int_equal(cascade_store_close(store), CASCADE_OK);
+    for (size_t i = 0; i < 3; i++)
+        ids[i] = fixture_insert_old(it, i == 0 ? NULL : &engine_id);
+    *free_id = ids[0];
+    snprintf(sql, sizeof(sql), "UPDATE cascade_runs SET wake_at = %lld",
+             (long long)it->clock.wall_ms + FAR_MS);
+    fixture_sql(it, sql);
+    cascade_uuid_format(&ids[2], text);
+    snprintf(sql, sizeof(sql),
+             "UPDATE cascades SET status = 'COMPLETED' WHERE id = '%s';"
+             "DELETE FROM cascade_runs WHERE cascade_id = '%s'",
+             text, text);
+    fixture_sql(it, sql);
 }
 
 static const char *const old_tables[] = {
@@ -757,7 +755,8 @@ what_changes_after_the_look_is_not_given(void **state)
     } cases[] = {
         {"DELETE FROM cascade_messages", 0},
         {"UPDATE cascade_runs SET engine_id = 'x', claim_no = 1;"
-         "INSERT INTO cascade_runs"
+         "INSERT INTO cascade_runs (cascade_id, queue, priority, wake_at,"
+         " engine_id, claim_no, takeovers, needs, trial)"
          " SELECT id, 'default', 0, 1, 'x', 1, 0, '', 0"
          " FROM cascades WHERE status = 'COMPLETED'",
          0},
