@@ -140,6 +140,15 @@ static void
 undo_migration(test_db *db)
 {
     static const char *const statements[] = {
+        "DROP INDEX cascade_runs_turn_idx",
+        "DROP INDEX cascade_runs_slot_idx",
+        "ALTER TABLE cascade_runs DROP COLUMN limit_key",
+        "ALTER TABLE cascade_runs DROP COLUMN slot",
+        "ALTER TABLE cascade_queues DROP COLUMN version",
+        "ALTER TABLE cascade_queues DROP COLUMN running_max",
+        "ALTER TABLE cascade_queues DROP COLUMN key_running_max",
+        "ALTER TABLE cascade_queues DROP COLUMN limits_about",
+        "DELETE FROM cascade_schema WHERE name LIKE '%_limits'",
         "DELETE FROM cascade_schema WHERE name LIKE '%_lists'",
         "DROP TABLE cascade_seals",
         "ALTER TABLE cascade_messages DROP COLUMN seal",
