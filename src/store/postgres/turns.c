@@ -301,6 +301,8 @@ take_from(csc_postgres_conn *conn, turn *it, size_t room, taken *taken_room)
             csc_postgres_result_i64(last[-1].result, 0, 0) == CSC_TURN_SORT_MAX)
             it->turns->again = true;
     } else if (!conn->broken) {
+        if (strcmp(trouble.sqlstate, "55P03") == 0)
+            it->turns->again = true; /* somebody else claims just now */
         err = judge(&trouble, err);
     }
     csc_postgres_conn_clear(it->calls, it->count);
