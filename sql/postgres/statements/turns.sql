@@ -160,9 +160,9 @@ SELECT count(*) FROM sorted;
 --
 -- Goes from key to key, around the end, and takes of each what there is room
 -- for. The walk has a row for each key: one look-up finds it, one counts its
--- slots. It stops when as many keys have room as runs are wanted. Then each gives its share, and of
--- these the first of all keys come before the second of any. IS NOT DISTINCT
--- FROM keeps the UPDATE from the index of all that wait.
+-- slots. It stops when as many keys have room as runs are wanted. Then each
+-- gives its share, and of these the first of all keys come before the second of
+-- any. IS NOT DISTINCT FROM keeps the UPDATE from the index of all that wait.
 --
 --   kind  row
 --   1     a run that was taken: its number among those of its key, and the
