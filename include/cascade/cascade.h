@@ -382,6 +382,9 @@ typedef struct cascade_start_options {
     int64_t deadline_ms;    /* the cascade ends as ERROR when it takes longer
                                than that, delay included; 0: no limit */
     cascade_reuse reuse;    /* of a key that was started before */
+    const char *limit_key;  /* what the limits of its queue go by, see
+                               cascade_queue_set() in manage.h: of a tenant, of
+                               an API that is called. NULL: the user's id */
 } cascade_start_options;
 
 typedef struct cascade_started {
@@ -671,6 +674,7 @@ typedef struct cascade_info {
     const char *needs; /* the node that its last owner did not know, or "" */
     bool paused;       /* given up as it is paused (manage.h): nothing begins */
     int32_t trials;    /* of `takeovers` and the owner: alone, as a suspect */
+    bool turn;         /* due: waits for its turn in a queue with limits */
 } cascade_info;
 
 /* Waits until the cascade has ended, at most `timeout_ms` (-1: no limit), and

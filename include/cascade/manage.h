@@ -156,6 +156,44 @@ cascade_queue_pause(cascade_store *store, const char *queue,
 CASCADE_API cascade_err cascade_queue_resume(cascade_store *store,
                                              const char *queue);
 
+/* ---- Limits of queues ---------------------------------------------------- */
+
+/* How many cascades of a queue may run at once. One runs while something of it
+ * is in a function, or could be: one that waits, for a time or a message, gives
+ * its place to others within a moment. */
+typedef struct cascade_queue_limits {
+    size_t size;
+    int running_max;     /* of the queue; 0: any number */
+    int key_running_max; /* of each limit key (cascade_start_options), by default
+                            of each user; 0: any number */
+    int64_t version;     /* only where the limits have this version, see
+                            cascade_queue_info; 0: whatever there is; -1: where
+                            there are none */
+    const char *by;      /* who asks, and why: recorded. NULL: not said */
+    const char *reason;
+} cascade_queue_limits;
+
+/* Sets the limits of a queue, for all engines of the store, in the place of
+ * those it had; also of one that nobody serves yet. Its cascades are then served
+ * by their keys in turn, whether there are maxima or not: a key with a million
+ * that wait does not keep another's from their turn. A maximum that is lowered
+ * ends nothing; nothing begins until there is room. Engines that run know within
+ * a few poll intervals, most of them at once; what they have begun in the queue
+ * until then is not counted, where it had no limits before.
+ * CASCADE_ERR_INVALID for a maximum below 0; CASCADE_ERR_EXISTS: the limits have
+ * another version; CASCADE_ERR_UNSUPPORTED in a store without them. `version`
+ * (may be NULL) becomes the new one. */
+CASCADE_API cascade_err cascade_queue_set(cascade_store *store,
+                                          const char *queue,
+                                          const cascade_queue_limits *limits,
+                                          int64_t *version);
+
+/* Takes the limits away. CASCADE_ERR_REFUSED while cascades of the queue run or
+ * wait for their turn: set maxima of 0 first. CASCADE_ERR_NOT_FOUND: it has
+ * none. */
+CASCADE_API cascade_err cascade_queue_unset(cascade_store *store,
+                                            const char *queue);
+
 /* ---- Commands to many --------------------------------------------------- */
 
 typedef enum cascade_request {
@@ -245,6 +283,8 @@ typedef enum cascade_reason {
                                     function_id, of node `name`, is carried out
                                     in several commits: `count` rows are
                                     prepared, and count once all are */
+    CASCADE_REASON_TURN,         /* due since then: waits for its turn in its
+                                    queue, `name`, which has limits */
     /* Of an execution. */
     CASCADE_REASON_RUNS = 32, /* could run: is run by the owner, or next */
     CASCADE_REASON_BACKOFF,   /* attempt `count` failed; the next is due then */
@@ -326,8 +366,8 @@ CASCADE_API const cascade_engine_info *cascade_engine_list_get(
     const cascade_engine_list *list, size_t index);
 CASCADE_API void cascade_engine_list_free(cascade_engine_list *list);
 
-/* A queue in which there are cascades that have not ended, or that is paused.
- */
+/* A queue in which there are cascades that have not ended, or that is paused or
+ * has limits. */
 typedef struct cascade_queue_info {
     const char *name;
     bool paused;
@@ -341,6 +381,11 @@ typedef struct cascade_queue_info {
     int64_t needing; /* free, wait for an engine that knows their node, or are
                         paused */
     int64_t due_since_ms; /* of the one that waits longest; CASCADE_TIME_NONE */
+    int64_t limits_version; /* 0: it has no limits, and these are 0 too */
+    int running_max;
+    int key_running_max;
+    const char *limits_by; /* who has set them; "" where nobody said */
+    const char *limits_reason;
 } cascade_queue_info;
 
 typedef struct cascade_queue_list cascade_queue_list;

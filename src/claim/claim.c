@@ -44,6 +44,7 @@
 #include "store/store.h"
 
 #define BURST_MS 50
+#define HOST_SLOTS 16 /* where the host's thread runs the nodes */
 
 /* What one claim brought. `places` of the capacity are taken until it is
  * loaded: meanwhile cascades are born here. */
@@ -119,14 +120,22 @@ note_unclaimed(cascade_engine *engine, cascade_err err)
     csc_clock_hold(engine);
 }
 
-/* What it told beside the runs. */
+/* What it told beside the runs. Who was not idle asks for turns once he is. */
 static void
-note_claimed(cascade_engine *engine, const cascade_claim_result *result)
+note_claimed(cascade_engine *engine, const cascade_claim *claim,
+             const cascade_claim_result *result)
 {
+    bool any_kept = false;
+
+    for (size_t i = 0; i < claim->queue_count; i++)
+        any_kept = any_kept || result->kept[i];
     csc_lock_take(&engine->mutex);
     engine->mailbox.receive_due =
         engine->mailbox.receive_due || result->messages;
-    csc_pause_note_queues(engine, result->paused);
+    if (!claim->suspects)
+        engine->mailbox.turns_more =
+            result->again || (any_kept && claim->slots == 0);
+    csc_pause_note_queues(engine, result->paused, result->kept);
     csc_lock_give(&engine->mutex);
 }
 
@@ -139,13 +148,28 @@ note_unasked(cascade_engine *engine)
     csc_lock_give(&engine->mutex);
 }
 
+/* A run of a queue with limits is claimed by who can begin it now: others would
+ * wait for it. */
+size_t
+csc_claim_slots_locked(const cascade_engine *engine)
+{
+    size_t busy = engine->calls.running + engine->ready.count;
+    size_t workers = engine->options.mode == CASCADE_MODE_THREADS
+                         ? engine->options.worker_count
+                         : HOST_SLOTS;
+
+    csc_assert(csc_lock_is_held(&engine->mutex));
+    return busy < workers ? workers - busy : 0;
+}
+
 static size_t
 claim_some(cascade_engine *engine, size_t limit, bool suspects,
            int32_t suspect_from, csc_reload *wanted)
 {
     cascade_claimed claimed[CSC_CLAIM_MAX];
     cascade_claim_result result = {.next_wake_at_ms = CASCADE_TIME_NONE,
-                                   .paused = engine->claims->queues_told};
+                                   .paused = engine->claims->queues_told,
+                                   .kept = engine->claims->kept_told};
     cascade_claim claim = {.engine_id = engine->incarnation.id,
                            .queues = (const char *const *)engine->queues,
                            .queue_count = engine->options.queue_count,
@@ -162,6 +186,9 @@ claim_some(cascade_engine *engine, size_t limit, bool suspects,
     csc_assert(csc_lock_is_none_held() && limit > 0 && limit <= CSC_CLAIM_MAX);
     csc_lock_take(&engine->mutex);
     frees = engine->mailbox.frees;
+    claim.slots = csc_claim_slots_locked(engine);
+    if (claim.slots > limit)
+        claim.slots = limit;
     for (uint32_t i = 0; i < csc_lane_queue_lane_count(engine); i++)
         claim.batches += engine->lanes[i].number;
     csc_lock_give(&engine->mutex);
@@ -174,7 +201,7 @@ claim_some(cascade_engine *engine, size_t limit, bool suspects,
     }
     if (!suspects)
         note_next_wake(engine, result.next_wake_at_ms, frees);
-    note_claimed(engine, &result);
+    note_claimed(engine, &claim, &result);
     for (size_t i = 0; i < result.count; i++)
         wanted[i] =
             (csc_reload){.claimed = claimed[i], .fail_id = -1, .is_new = true};

@@ -16,7 +16,9 @@
 
 /* The housekeeper's own. */
 typedef struct csc_claims {
-    bool *queues_told;  /* the housekeeper's own: what a claim tells */
+    bool
+        *queues_told; /* the housekeeper's own: what a claim tells, which are */
+    bool *kept_told;  /* paused, and which have limits */
     int64_t hydrate_ns; /* spent in claiming and hydrating */
     bool suspects_due;  /* a suspect is to be looked for */
     bool suspect_more;  /* the last claim for one found a suspect */

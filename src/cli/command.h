@@ -45,6 +45,10 @@ enum option_id {
     OPTION_DELAY,
     OPTION_DEADLINE,
     OPTION_REUSE,
+    OPTION_LIMIT_KEY,
+    OPTION_RUNNING,
+    OPTION_KEY_RUNNING,
+    OPTION_NONE,
     OPTION_WAIT,
     OPTION_WAIT_END,
     OPTION_TIMEOUT,
@@ -143,6 +147,7 @@ int run_rerun(struct session *session);
 int run_fork(struct session *session);
 int run_engines(struct session *session);
 int run_queues(struct session *session);
+int run_limit(struct session *session);
 int run_stats(struct session *session);
 int run_migrate(struct session *session);
 int run_adopt(struct session *session);

@@ -109,6 +109,21 @@ const struct option_spec option_table[OPTION_COUNT] = {
                       "(default); when the last has ended; when it has failed; "
                       "always, and one that runs is terminated",
                       0, 0},
+    [OPTION_LIMIT_KEY] = {"limit-key", KIND_TEXT, "TEXT",
+                          "what the limits of its queue go by; default: the "
+                          "user",
+                          0, 0},
+    [OPTION_RUNNING] = {"running", KIND_NUMBER, "N",
+                        "so many of the queue at once; default, and 0: any "
+                        "number",
+                        0, INT32_MAX},
+    [OPTION_KEY_RUNNING] = {"key-running", KIND_NUMBER, "N",
+                            "so many of each limit key, which is the user's id "
+                            "where a start gives none",
+                            0, INT32_MAX},
+    [OPTION_NONE] = {"none", KIND_FLAG, NULL,
+                     "take the limits away, once nothing runs or waits by them",
+                     0, 0},
     [OPTION_WAIT] = {"wait", KIND_WAIT, "DURATION",
                      "until it is carried out, at most that long", 0, 0},
     [OPTION_WAIT_END] = {"wait", KIND_WAIT, "DURATION",

@@ -159,6 +159,7 @@ make_change(cascade_store *store, const csc_start_spec *spec, place *here,
     build.user_id = csc_arena_strdup(&start->arena, options->user_id);
     build.queue = csc_arena_strdup(&start->arena, options->queue);
     build.key = csc_arena_strdup(&start->arena, options->key);
+    build.limit_key = csc_arena_strdup(&start->arena, options->limit_key);
     build.priority = options->priority;
     build.delay_ms = options->delay_ms;
     build.deadline_ms = options->deadline_ms;

@@ -38,6 +38,8 @@ check_options(const cascade_start_options *given, cascade_start_options *known)
         err = csc_check_name("queue", known->queue);
     if (err == CASCADE_OK && known->key != NULL)
         err = csc_check_text("key", known->key);
+    if (err == CASCADE_OK && known->limit_key != NULL)
+        err = csc_check_text("limit key", known->limit_key);
     if (err != CASCADE_OK)
         return err;
     if (known->key != NULL && known->id != NULL)

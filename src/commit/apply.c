@@ -245,6 +245,57 @@ note_started(const csc_lane *lane, size_t at)
         csc_happened_start_locked(lane->engine, change);
 }
 
+static cascade_err
+hold_born(cascade_engine *engine, const cascade_change *change)
+{
+    csc_run *run = csc_run_create(engine, &change->cascade.id);
+    cascade_err err = CASCADE_OK;
+
+    csc_assert(csc_lock_is_held(&engine->mutex));
+    if (run == NULL)
+        return csc_fail_memory();
+    err = csc_build_apply(&run->state, change);
+    if (err == CASCADE_OK)
+        err = csc_sealing_born(run, change);
+    run->slot = change->run.slot != 0;
+    if (err == CASCADE_OK)
+        err = csc_run_add(engine, run);
+    if (err == CASCADE_OK)
+        csc_advance_run(engine, run);
+    csc_run_unref(run);
+    return err;
+}
+
+/* A cascade that was born here is held here, or loaded. */
+static void
+adopt(cascade_engine *engine, const cascade_change *change)
+{
+    const csc_reload reload = {.claimed = {.cascade_id = change->cascade.id,
+                                           .slot = change->run.slot != 0},
+                               .fail_id = -1};
+
+    csc_assert(csc_lock_is_held(&engine->mutex) &&
+               change->run_action == CASCADE_RUN_START);
+    if (!engine->incarnation.attached ||
+        !csc_uuid_equal(&change->run.engine_id, &engine->incarnation.id))
+        return;
+    csc_assert(csc_map_get(&engine->runs, &change->cascade.id) == NULL);
+    csc_mailbox_born(engine);
+    if (hold_born(engine, change) != CASCADE_OK)
+        csc_reload_add(engine, &reload);
+}
+
+/* What continues a run is held in its place, if it was born owned. */
+static void
+adopt_next(csc_lane *lane, const csc_item *item)
+{
+    size_t last = item->first + item->count - 1;
+
+    csc_assert(csc_lock_is_held(&lane->engine->mutex));
+    if (item->count > 1 && !lane->existed[last])
+        adopt(lane->engine, &lane->changes[last]);
+}
+
 static void
 apply_run(csc_lane *lane, csc_item *item, csc_told *told)
 {
@@ -277,12 +328,14 @@ apply_run(csc_lane *lane, csc_item *item, csc_told *told)
     csc_run_free_posts(item->posts, CASCADE_ERR_FENCED);
     if (change->run_action == CASCADE_RUN_RESET ||
         change->run_action == CASCADE_RUN_REVIVE)
-        csc_run_note_claim(run, &(cascade_claimed){.takeovers = 0});
+        csc_run_note_claim(run, &(cascade_claimed){.slot = run->slot});
     if (leaves(change)) {
+        engine->mailbox.turns_more = engine->mailbox.turns_more || run->slot;
         note_end(engine, run, change);
         note_freed(engine, change);
         csc_mailbox_left(engine, run);
         csc_drop_run(engine, run, CASCADE_ERR_FENCED);
+        adopt_next(lane, item);
     } else if (err != CASCADE_OK) {
         csc_drop_load_anew(engine, run, err);
     } else if (goes_on_with_reset(engine, run)) {
@@ -294,45 +347,9 @@ apply_run(csc_lane *lane, csc_item *item, csc_told *told)
         go_on(engine, run, change->run_action == CASCADE_RUN_RESET);
     }
     csc_assert(csc_run_is_sound(run));
+    if (engine->mailbox.turns_more)
+        csc_wakeup_house_locked(engine); /* there may be a worker now */
     csc_run_unref(run);
-}
-
-static cascade_err
-hold_born(cascade_engine *engine, const cascade_change *change)
-{
-    csc_run *run = csc_run_create(engine, &change->cascade.id);
-    cascade_err err = CASCADE_OK;
-
-    csc_assert(csc_lock_is_held(&engine->mutex));
-    if (run == NULL)
-        return csc_fail_memory();
-    err = csc_build_apply(&run->state, change);
-    if (err == CASCADE_OK)
-        err = csc_sealing_born(run, change);
-    if (err == CASCADE_OK)
-        err = csc_run_add(engine, run);
-    if (err == CASCADE_OK)
-        csc_advance_run(engine, run);
-    csc_run_unref(run);
-    return err;
-}
-
-/* A cascade that was born here is held here, or loaded. */
-static void
-adopt(cascade_engine *engine, const cascade_change *change)
-{
-    const csc_reload reload = {.claimed = {.cascade_id = change->cascade.id},
-                               .fail_id = -1};
-
-    csc_assert(csc_lock_is_held(&engine->mutex) &&
-               change->run_action == CASCADE_RUN_START);
-    if (!engine->incarnation.attached ||
-        !csc_uuid_equal(&change->run.engine_id, &engine->incarnation.id))
-        return;
-    csc_assert(csc_map_get(&engine->runs, &change->cascade.id) == NULL);
-    csc_mailbox_born(engine);
-    if (hold_born(engine, change) != CASCADE_OK)
-        csc_reload_add(engine, &reload);
 }
 
 static void

@@ -93,6 +93,23 @@ seal_item(csc_lane *lane, csc_item *item)
     return err;
 }
 
+/* The run that continues one which has a slot, and ends in the same commit, goes
+ * on with it, and is born owned: nobody gets it in between. */
+static void
+keep_slot(csc_lane *lane, const csc_item *item)
+{
+    const cascade_change *change = &lane->changes[item->first];
+    cascade_change *next = &lane->changes[item->first + item->count - 1];
+
+    csc_assert(item->run != NULL && item->count > 1);
+    if (!item->run->slot || change->run_action != CASCADE_RUN_END ||
+        next->root == NULL)
+        return;
+    next->run.engine_id = lane->engine->incarnation.id;
+    next->run.claim_no = 1;
+    next->run.slot = 1;
+}
+
 static cascade_err
 build_item(csc_lane *lane, csc_item *item, int64_t now_ms,
            int64_t delay_from_ms)
@@ -132,6 +149,8 @@ build_item(csc_lane *lane, csc_item *item, int64_t now_ms,
         item->err = csc_child_births(&env, &item->run->state, item->posts,
                                      &lane->changes[item->first],
                                      &lane->changes[item->first + 1]);
+    if (item->err == CASCADE_OK && item->count > 1)
+        keep_slot(lane, item);
     if (item->err == CASCADE_OK)
         item->err = seal_item(lane, item);
     return item->err == CASCADE_ERR_NO_MEMORY ? item->err : CASCADE_OK;

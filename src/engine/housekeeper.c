@@ -67,6 +67,7 @@
 #include "held/room/room.h"
 #include "held/room/suspect.h"
 #include "held/run/advance.h"
+#include "held/run/pause.h"
 #include "held/run/run.h"
 #include "held/run/time_limit.h"
 #include "held/run/timer.h"
@@ -132,6 +133,7 @@ attach_as(cascade_engine *engine, const cascade_uuid *id, int64_t sent_ns)
     csc_lock_take(&engine->mutex);
     engine->incarnation.id = *id;
     engine->incarnation.attached = true;
+    csc_pause_await_told(engine);
     csc_lease_begin_locked(engine, sent_ns);
     engine->peers->look_at_ns = 0;
     engine->peers->count = 0;
@@ -213,6 +215,14 @@ ensure_attached(cascade_engine *engine)
 
 /* ---- The round ---------------------------------------------------------- */
 
+/* Whether runs of queues with limits may be had, and begun. */
+static bool
+has_turns(const cascade_engine *engine)
+{
+    csc_assert(csc_lock_is_held(&engine->mutex));
+    return engine->mailbox.turns_more && csc_claim_slots_locked(engine) > 0;
+}
+
 /* What is to be looked for now. Where wakes are heard, the poll is only there
  * for those that were lost, and most of them are left out. A wake may be about
  * a suspect too; those are looked for at the next poll. */
@@ -254,7 +264,7 @@ look_for_work(cascade_engine *engine)
                 (poll && !engine->wakeup.listening));
     engine->claims->suspect_more = engine->claims->suspect_more && !awaits;
     claim = poll || suspects || engine->wakeup.told ||
-            engine->mailbox.claim_more ||
+            engine->mailbox.claim_more || has_turns(engine) ||
             (engine->mailbox.next_wake_ms != CASCADE_TIME_NONE &&
              engine->mailbox.next_wake_ms <= csc_clock_now_ms(engine));
     if (claim)
@@ -318,7 +328,8 @@ next_at_ns(const cascade_engine *engine)
     if (csc_stream_next_ns_locked(engine) < at_ns)
         at_ns = csc_stream_next_ns_locked(engine);
     if (csc_room_for_claims(engine) > 0 &&
-        (engine->mailbox.claim_more || engine->claims->suspect_more))
+        (engine->mailbox.claim_more || engine->claims->suspect_more ||
+         has_turns(engine)))
         at_ns = 0;
     if (csc_mailbox_next_ns(engine) < at_ns)
         at_ns = csc_mailbox_next_ns(engine);

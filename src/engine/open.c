@@ -177,9 +177,13 @@ copy_texts(cascade_engine *engine)
     engine->location = csc_mem_strdup(o->location);
     engine->queues = csc_mem_zalloc(o->queue_count, sizeof(char *));
     engine->queues_paused = csc_mem_zalloc(o->queue_count, sizeof(bool));
+    engine->queues_kept = csc_mem_zalloc(o->queue_count, sizeof(bool));
     engine->claims->queues_told = csc_mem_zalloc(o->queue_count, sizeof(bool));
+    engine->claims->kept_told = csc_mem_zalloc(o->queue_count, sizeof(bool));
     if (engine->location == NULL || engine->queues == NULL ||
-        engine->queues_paused == NULL || engine->claims->queues_told == NULL)
+        engine->queues_paused == NULL || engine->queues_kept == NULL ||
+        engine->claims->queues_told == NULL ||
+        engine->claims->kept_told == NULL)
         return csc_fail_memory();
     for (size_t i = 0; i < o->queue_count; i++) {
         engine->queues[i] = csc_mem_strdup(queues[i]);
@@ -248,7 +252,9 @@ csc_open_free(cascade_engine *engine)
     }
     csc_mem_free(engine->queues);
     csc_mem_free(engine->queues_paused);
+    csc_mem_free(engine->queues_kept);
     csc_mem_free(engine->claims->queues_told);
+    csc_mem_free(engine->claims->kept_told);
     csc_mem_free(engine->location);
     free_workers(engine);
     csc_mem_free(engine->timers.heap);

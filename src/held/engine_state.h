@@ -101,7 +101,8 @@ struct cascade_engine {
     cascade_store *store;
     cascade_engine_options options; /* with defaults applied, texts copied */
     char **queues;
-    bool *queues_paused; /* beside `queues`: as the last claim told */
+    bool *queues_paused; /* beside `queues`: as the last claim told, */
+    bool *queues_kept;   /* and whether it has limits (store_limits.h) */
     char *location;
     char host[CSC_HOST_SIZE];
 

@@ -244,5 +244,7 @@ csc_document_make(const csc_document *document, const csc_meta *meta,
     change->run = (cascade_run_row){.cascade_id = document->cascade.id,
                                     .queue = queue,
                                     .priority = meta->priority,
+                                    .limit_key = csc_start_record_limit_key(
+                                        meta, document->cascade.user_id),
                                     .wake_at_ms = now_ms};
 }

@@ -287,6 +287,7 @@ make_change(call *c, cascade_change *change)
         .by = c->options.by,
         .reason = c->options.reason,
         .queue = choose_queue(c),
+        .limit_key = c->meta.limit_key,
         .priority = c->meta.priority,
         .depth = c->meta.depth,
         .plan = c->plan,

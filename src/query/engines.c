@@ -17,6 +17,7 @@
 #include "cascade/cascade.h"
 #include "cascade/manage.h"
 #include "cascade/store.h"
+#include "cascade/store_limits.h"
 #include "query/capabilities.h"
 #include "store/move.h"
 #include "store/store.h"
@@ -134,7 +135,11 @@ struct cascade_queue_list {
     cascade_queue_info *items;
     size_t count;
     size_t room;
+    const char *last_limits; /* of a page of them: behind that one, */
+    size_t limits;           /* and how many there were */
 };
+
+#define LIMITS_PAGE 1000
 
 static cascade_err
 add_queue(void *context, const cascade_queue_row *row)
@@ -159,8 +164,71 @@ add_queue(void *context, const cascade_queue_row *row)
         .later = row->later,
         .needing = row->needing,
         .due_since_ms = row->due_since_ms,
+        .limits_by = "",
+        .limits_reason = "",
     };
     return arena->failed ? csc_fail_memory() : CASCADE_OK;
+}
+
+static cascade_queue_info *
+find_queue(cascade_queue_list *list, const char *name)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (strcmp(list->items[i].name, name) == 0)
+            return &list->items[i];
+    return NULL;
+}
+
+/* It may be that of a queue in which nothing is. */
+static cascade_err
+add_limits(void *context, const cascade_limits_row *row)
+{
+    static const cascade_queue_row none = {.about = "{}",
+                                           .paused_at_ms = CASCADE_TIME_NONE,
+                                           .due_since_ms = CASCADE_TIME_NONE};
+    cascade_queue_list *list = context;
+    csc_arena *arena = &list->arena;
+    cascade_queue_row empty = none;
+    cascade_queue_info *info = find_queue(list, row->queue);
+    cascade_err err = CASCADE_OK;
+
+    empty.queue = row->queue;
+    if (info == NULL)
+        err = add_queue(list, &empty);
+    if (err != CASCADE_OK)
+        return err;
+    if (info == NULL)
+        info = &list->items[list->count - 1];
+    info->limits_version = row->version;
+    info->running_max = row->running_max;
+    info->key_running_max = row->key_running_max;
+    info->limits_by = csc_capabilities_member(arena, row->about, "by");
+    info->limits_reason = csc_capabilities_member(arena, row->about, "reason");
+    list->last_limits = info->name;
+    list->limits++;
+    return arena->failed ? csc_fail_memory() : CASCADE_OK;
+}
+
+/* A store without limits has none to tell. */
+static cascade_err
+read_limits(cascade_store *store, cascade_queue_list *list)
+{
+    cascade_err err = CASCADE_OK;
+
+    list->last_limits = "";
+    do {
+        list->limits = 0;
+        err = csc_move_list_limits(store, NULL, list->last_limits, LIMITS_PAGE,
+                                   add_limits, list);
+    } while (err == CASCADE_OK && list->limits == LIMITS_PAGE);
+    return err == CASCADE_ERR_UNSUPPORTED ? csc_ok() : err;
+}
+
+static int
+compare_queues(const void *a, const void *b)
+{
+    return strcmp(((const cascade_queue_info *)a)->name,
+                  ((const cascade_queue_info *)b)->name);
 }
 
 cascade_err
@@ -177,6 +245,10 @@ cascade_queue_list_load(cascade_store *store, cascade_queue_list **list)
     if (made == NULL)
         return csc_fail_memory();
     err = csc_move_queues(store, add_queue, made);
+    if (err == CASCADE_OK)
+        err = read_limits(store, made);
+    if (err == CASCADE_OK && made->count > 1)
+        qsort(made->items, made->count, sizeof(made->items[0]), compare_queues);
     if (err != CASCADE_OK) {
         cascade_queue_list_free(made);
         return err;

@@ -50,6 +50,7 @@ csc_get_create(const cascade_row *row, const cascade_run_row *run)
     const char *queue = run != NULL ? run->queue : "";
     const char *needs = run != NULL && run->needs != NULL ? run->needs : "";
     bool paused = strcmp(needs, CSC_PAUSE_NAME) == 0;
+    bool turn = strcmp(needs, CASCADE_NEEDS_TURN) == 0;
     size_t size = sizeof(cascade_info) + strlen(row->user_id) + strlen(queue) +
                   strlen(needs) + 3;
     cascade_info *info = csc_mem_alloc(size);
@@ -66,8 +67,9 @@ csc_get_create(const cascade_row *row, const cascade_run_row *run)
                            .has_run = run != NULL};
     at = put_text(at, row->user_id, &info->user_id);
     at = put_text(at, queue, &info->queue);
-    (void)put_text(at, paused ? "" : needs, &info->needs);
+    (void)put_text(at, paused || turn ? "" : needs, &info->needs);
     info->paused = paused;
+    info->turn = turn;
     if (run == NULL)
         return info;
     info->priority = run->priority;

@@ -55,6 +55,8 @@ csc_start_record_read(csc_json_span span, csc_meta *meta)
             read = read_text(iter.value, &meta->queue);
         else if (csc_json_read_is(iter.key, "key"))
             read = read_text(iter.value, &meta->key);
+        else if (csc_json_read_is(iter.key, "limit_key"))
+            read = read_text(iter.value, &meta->limit_key);
         else if (csc_json_read_is(iter.key, "priority"))
             read_number(iter.value, 0, CSC_PRIORITY_MAX, &meta->priority);
         else if (csc_json_read_is(iter.key, "depth"))
@@ -81,10 +83,17 @@ csc_start_record_queue(const csc_meta *meta)
     return meta->queue != NULL ? meta->queue : CSC_QUEUE_DEFAULT;
 }
 
+const char *
+csc_start_record_limit_key(const csc_meta *meta, const char *user_id)
+{
+    return meta->limit_key != NULL ? meta->limit_key : user_id;
+}
+
 void
 csc_start_record_fini(csc_meta *meta)
 {
     csc_mem_free(meta->queue);
+    csc_mem_free(meta->limit_key);
     csc_mem_free(meta->key);
     *meta = (csc_meta){0};
 }

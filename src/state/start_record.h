@@ -16,6 +16,7 @@
 typedef struct csc_meta {
     char *queue;           /* NULL without one */
     char *key;             /* NULL without one */
+    char *limit_key;       /* NULL: the user's id */
     int32_t priority;      /* 0 without one */
     int32_t depth;         /* 0 without one */
     int32_t run_number;    /* 1 without one */
@@ -32,6 +33,9 @@ typedef struct csc_meta {
 cascade_err csc_start_record_read(csc_json_span span, csc_meta *meta);
 /* Its queue, or the default one. */
 const char *csc_start_record_queue(const csc_meta *meta);
+/* What limits of its queue go by. */
+const char *csc_start_record_limit_key(const csc_meta *meta,
+                                       const char *user_id);
 void csc_start_record_fini(csc_meta *meta);
 
 #endif

@@ -111,8 +111,9 @@ typedef struct csc_build_start {
     cascade_uuid id;
     const char *user_id;
     const char *queue;
-    const char *key;    /* or NULL */
-    int32_t run_number; /* 0 stands for 1 */
+    const char *key;       /* or NULL */
+    const char *limit_key; /* NULL: the user's id */
+    int32_t run_number;    /* 0 stands for 1 */
     int32_t priority;
     int32_t depth;
     const cascade_uuid *parent;   /* or NULL */
@@ -138,7 +139,8 @@ typedef struct csc_build_copy {
     cascade_uuid origin;
     const char *user_id;
     const char *queue;
-    const char *by; /* or NULL, as the reason */
+    const char *limit_key; /* NULL: the user's id */
+    const char *by;        /* or NULL, as the reason */
     const char *reason;
     int32_t priority;
     int32_t depth;

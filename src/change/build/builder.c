@@ -245,22 +245,31 @@ csc_builder_send(struct csc_builder *b, const cascade_message_row *message)
 }
 
 const char *
-csc_builder_queue(const csc_build_env *env, const csc_state *state)
+csc_builder_meta_text(const csc_build_env *env, const csc_state *state,
+                      const char *member)
 {
-    const char *queue = CSC_QUEUE_DEFAULT;
+    const char *found = NULL;
     csc_json_span span;
     char *text = NULL;
 
     if (state->meta == NULL ||
-        !csc_json_read_member(state->meta, "queue", &span) ||
+        !csc_json_read_member(state->meta, member, &span) ||
         !csc_json_read_text(span, &text))
-        return queue;
+        return NULL;
     if (text != NULL)
-        queue = csc_arena_strdup(env->arena, text);
+        found = csc_arena_strdup(env->arena, text);
     else
         env->arena->failed = true;
     csc_mem_free(text);
-    return queue;
+    return found;
+}
+
+const char *
+csc_builder_queue(const csc_build_env *env, const csc_state *state)
+{
+    const char *queue = csc_builder_meta_text(env, state, "queue");
+
+    return queue != NULL ? queue : CSC_QUEUE_DEFAULT;
 }
 
 bool

@@ -255,6 +255,9 @@ bool csc_next_run_forward(struct csc_builder *b, const csc_message *message);
 /* Keeps a run that continued after its deletion was asked for; false when it is
  * to be deleted. */
 bool csc_next_run_keep(struct csc_builder *b, const csc_message *message);
+/* What the cascade was started with: a text, in the arena; NULL without it. */
+const char *csc_builder_meta_text(const csc_build_env *env,
+                                  const csc_state *state, const char *member);
 /* The cascade's own queue. */
 const char *csc_builder_queue(const csc_build_env *env, const csc_state *state);
 

@@ -115,15 +115,19 @@ csc_child_births(const csc_build_env *env, const csc_state *state,
     for (const csc_post *p = posts; p != NULL; p = p->next) {
         const csc_family *family = &p->children;
         const char *queue = family->queue;
+        const char *limit_key = NULL;
 
         if (queue == NULL && family->count > 0)
             queue = csc_builder_queue(env, state);
+        if (family->count > 0)
+            limit_key = csc_builder_meta_text(env, state, "limit_key");
         for (const csc_child *c = family->first; c != NULL && err == CASCADE_OK;
              c = c->next) {
             const csc_build_first first = {c->node, c->input};
             const csc_build_start start = {.id = c->id,
                                            .user_id = state->user_id,
                                            .queue = queue,
+                                           .limit_key = limit_key,
                                            .priority = family->priority != 0
                                                            ? family->priority
                                                            : state->priority,

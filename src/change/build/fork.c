@@ -122,6 +122,7 @@ write_meta(const fork *f)
         csc_json_object_add_number(&meta, "depth", copy->depth);
     csc_json_object_add_string(&meta, "queue", copy->queue);
     csc_json_object_add_number(&meta, "priority", copy->priority);
+    csc_json_object_add_string(&meta, "limit_key", copy->limit_key);
     csc_json_object_add_span(&meta, "forked_from", csc_json_read_whole(origin));
     csc_json_object_end(&meta);
     return csc_builder_text(b);
@@ -305,10 +306,12 @@ fill_change(const fork *f, cascade_change *change)
                                     .user_id = copy->user_id,
                                     .created_at_ms = b->env->now_ms,
                                     .updated_at_ms = b->env->now_ms};
-    change->run = (cascade_run_row){.cascade_id = copy->id,
-                                    .queue = copy->queue,
-                                    .priority = copy->priority,
-                                    .wake_at_ms = b->env->now_ms};
+    change->run = (cascade_run_row){
+        .cascade_id = copy->id,
+        .queue = copy->queue,
+        .limit_key = copy->limit_key != NULL ? copy->limit_key : copy->user_id,
+        .priority = copy->priority,
+        .wake_at_ms = b->env->now_ms};
 }
 
 cascade_err

@@ -76,24 +76,6 @@ csc_next_run_add(const csc_state *state, const csc_post *posts)
 
 /* ---- The next run ------------------------------------------------------- */
 
-static const char *
-own_key(const csc_build_env *env, const csc_state *state)
-{
-    const char *key = NULL;
-    csc_json_span span;
-    char *text = NULL;
-
-    if (state->meta != NULL &&
-        csc_json_read_member(state->meta, "key", &span) &&
-        csc_json_read_text(span, &text)) {
-        key = csc_arena_strdup(env->arena, text);
-        if (key == NULL)
-            env->arena->failed = true;
-    }
-    csc_mem_free(text);
-    return key;
-}
-
 /* NULL: the arena has failed. */
 static const cascade_uuid *
 own_root(const csc_build_env *env, const csc_state *state)
@@ -171,7 +153,9 @@ csc_next_run_of(const csc_build_env *env, const csc_state *state,
     csc_build_start start = {.id = next->id,
                              .user_id = state->user_id,
                              .queue = csc_builder_queue(env, state),
-                             .key = own_key(env, state),
+                             .key = csc_builder_meta_text(env, state, "key"),
+                             .limit_key =
+                                 csc_builder_meta_text(env, state, "limit_key"),
                              .run_number = state->run_number + 1,
                              .priority = state->priority,
                              .depth = state->depth,

@@ -24,8 +24,8 @@
 typedef struct csc_builder builder;
 
 /* {"key":...,"root":ID,"child":ID,"depth":n,"queue":...,"parent":ID,
- * "deadline":ms,"previous":ID,"priority":n,"run_number":n}: what cascade_runs
- * can be rebuilt of, the run that was started, whose child it is, when it must
+ * "deadline":ms,"previous":ID,"priority":n,"limit_key":...,"run_number":n}: what
+ * cascade_runs can be rebuilt of, the run that was started, whose child it is, when it must
  * have ended, the run before, and the how manieth run it is. */
 static const char *
 write_meta(builder *b, const csc_build_start *start)
@@ -51,6 +51,7 @@ write_meta(builder *b, const csc_build_start *start)
     if (start->previous != NULL)
         csc_json_object_add_id(&meta, "previous", start->previous);
     csc_json_object_add_number(&meta, "priority", start->priority);
+    csc_json_object_add_string(&meta, "limit_key", start->limit_key);
     if (start->run_number > 1)
         csc_json_object_add_number(&meta, "run_number", start->run_number);
     csc_json_object_end(&meta);
@@ -183,6 +184,9 @@ csc_start_add_rows(const csc_build_env *env, const csc_build_start *start,
                                     .queue = start->queue,
                                     .priority = start->priority,
                                     .wake_at_ms = wake_at_ms,
+                                    .limit_key = start->limit_key != NULL
+                                                     ? start->limit_key
+                                                     : start->user_id,
                                     .engine_id = start->engine_id,
                                     .claim_no = owned ? 1 : 0};
     return env->arena->failed ? csc_fail_memory() : CASCADE_OK;

@@ -78,6 +78,7 @@ start(struct session *session, const char *input, cascade_started *started)
         .delay_ms = settings->number[OPTION_DELAY],
         .deadline_ms = settings->number[OPTION_DEADLINE],
         .reuse = (cascade_reuse)(reuse > 0 ? reuse - 1 : 0),
+        .limit_key = settings->text[OPTION_LIMIT_KEY],
     };
     const cascade_start_spec spec = {.size = sizeof(spec),
                                      .first = &first,

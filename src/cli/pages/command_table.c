@@ -60,7 +60,7 @@ const struct command command_table[] = {
      "1 in error, 5 not in that time.",
      LIST(OPTION_INPUT, OPTION_START_KEY, OPTION_START_USER, OPTION_ID,
           OPTION_INTO_QUEUE, OPTION_PRIORITY, OPTION_DELAY, OPTION_DEADLINE,
-          OPTION_REUSE, OPTION_WAIT_END),
+          OPTION_REUSE, OPTION_LIMIT_KEY, OPTION_WAIT_END),
      STORE_CHECK, run_start},
     {"wait", "ID", 0, 1, "wait until a cascade has ended, and say how",
      "Where it continues as new: until its last run has. Prints the id of what "
@@ -115,6 +115,13 @@ const struct command command_table[] = {
     {"queues", "", 0, 0, "list queues and what is in them",
      "Those that hold cascades which have not ended, or are paused.", NOTHING,
      STORE_CHECK, run_queues},
+    {"limit", "QUEUE", 1, 1, "set how many cascades of a queue run at once",
+     "In the place of the limits that it had, for all engines. Keys take turns, "
+     "whatever the numbers. What waits for a time or a message does not count. "
+     "`cascade queues` shows them.",
+     LIST(OPTION_RUNNING, OPTION_KEY_RUNNING, OPTION_NONE, OPTION_REASON,
+          OPTION_BY),
+     STORE_CHECK, run_limit},
     {"stats", "", 0, 0, "count cascades and messages",
      "Reads an index of all cascades: seconds where there are millions.",
      NOTHING, STORE_CHECK, run_stats},

@@ -83,6 +83,8 @@ state_word(const cascade_info *info, int64_t now_ms)
         return "paused";
     if (info->owned)
         return "owned";
+    if (info->turn)
+        return "waits for its turn";
     if (!needs && (info->wake_at_ms == CASCADE_TIME_NONE ||
                    info->wake_at_ms - now_ms > FAR_MS))
         return "waits";

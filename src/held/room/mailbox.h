@@ -19,6 +19,8 @@ typedef struct csc_mailbox {
     uint64_t frees;       /* runs parked; a claim that overlaps one missed it */
     int64_t next_wake_ms; /* earliest wake_at in the store to come */
     bool claim_more;      /* the last claim was full */
+    bool turns_more;      /* runs of queues with limits may be had by who is
+                             idle */
     bool receive_due;     /* there may be messages for what is owned */
     cascade_uuid receive_after; /* where the walk over them goes on; all zero:
                                    there is none */

@@ -289,13 +289,14 @@ next_due(const cascade_engine *engine, const csc_run *run)
 }
 
 /* A suspect that waits is parked: while it is held, nothing else is claimed. So
- * is what waits where there is no memory for others. */
+ * is what waits where there is no memory for others, or with a slot that others
+ * may want. */
 static bool
 may_linger(const cascade_engine *engine, const csc_run *run)
 {
     csc_assert(csc_lock_is_held(&engine->mutex));
-    return engine->reloads.suspect != run && !csc_room_is_full(engine) &&
-           !csc_room_is_wanted(engine, run);
+    return engine->reloads.suspect != run && !run->slot &&
+           !csc_room_is_full(engine) && !csc_room_is_wanted(engine, run);
 }
 
 /* The longest wait for which it is held. */

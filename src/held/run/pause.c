@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * What is paused: a cascade, by an execution of its own (state.h), or a queue,
- * by a row that claims tell of.
+ * by a row that claims tell of. What has no slot of a queue with limits
+ * (store_limits.h) is as if its queue were paused: it was claimed for its
+ * messages, or the limits are newer than its claim.
  *
  *   a commit records the pause, or a claim tells of that of the queue
  *     ready         taken back: queued again
@@ -15,9 +17,10 @@
  *                   node is called, and which all engines look for: it is
  *                   claimed when its next time limit comes, or for its messages
  *     queue         given up as if it were not paused: the store keeps it from
- *                   being claimed, but for its messages
+ *                   being claimed, but for its messages, or until its turn
  *
- * A cancellation ends both: what is cancelled is to be cleaned up.
+ * A cancellation ends a pause: what is cancelled is to be cleaned up. It waits
+ * for a slot as all do.
  *
  * Limits of executions are known by their nodes (time_limit_call.c). An engine
  * that does not know them all gives the cascade up for an hour at most, so that
@@ -52,50 +55,51 @@
 
 /* ---- Whether ------------------------------------------------------------ */
 
+/* Names of queues need no escapes. */
+static bool
+is_among(const cascade_engine *engine, const bool *flags, const char *queue,
+         size_t len)
+{
+    for (size_t i = 0; i < engine->options.queue_count; i++)
+        if (flags[i] && strlen(engine->queues[i]) == len &&
+            memcmp(engine->queues[i], queue, len) == 0)
+            return true;
+    return false;
+}
+
 bool
 csc_pause_is_on_queue(const cascade_engine *engine, const char *queue)
 {
     csc_assert(csc_lock_is_held(&engine->mutex));
+    return is_among(engine, engine->queues_paused, queue, strlen(queue)) ||
+           is_among(engine, engine->queues_kept, queue, strlen(queue));
+}
+
+static bool
+has_any(const cascade_engine *engine, const bool *flags)
+{
     for (size_t i = 0; i < engine->options.queue_count; i++)
-        if (engine->queues_paused[i] && strcmp(engine->queues[i], queue) == 0)
+        if (flags[i])
             return true;
     return false;
 }
 
+/* Whether the run's own queue, as csc_builder_queue() knows it, is one of
+ * these. */
 static bool
-has_paused_queues(const cascade_engine *engine)
-{
-    csc_assert(csc_lock_is_held(&engine->mutex));
-    for (size_t i = 0; i < engine->options.queue_count; i++)
-        if (engine->queues_paused[i])
-            return true;
-    return false;
-}
-
-/* Names need no escapes. */
-static bool
-is_name(csc_json_span quoted, const char *name)
-{
-    return quoted.len == strlen(name) + 2 &&
-           memcmp(quoted.data + 1, name, strlen(name)) == 0;
-}
-
-/* By the run's own queue, as csc_builder_queue() knows it. */
-static bool
-is_in_paused_queue(const cascade_engine *engine, const csc_state *state)
+is_in_one_of(const cascade_engine *engine, const csc_state *state,
+             const bool *flags)
 {
     csc_json_span queue;
 
     csc_assert(csc_lock_is_held(&engine->mutex));
-    if (!has_paused_queues(engine))
+    if (!has_any(engine, flags))
         return false;
     if (state->meta == NULL ||
-        !csc_json_read_member(state->meta, "queue", &queue))
-        return csc_pause_is_on_queue(engine, CSC_QUEUE_DEFAULT);
-    for (size_t i = 0; i < engine->options.queue_count; i++)
-        if (engine->queues_paused[i] && is_name(queue, engine->queues[i]))
-            return true;
-    return false;
+        !csc_json_read_member(state->meta, "queue", &queue) || queue.len < 2)
+        return is_among(engine, flags, CSC_QUEUE_DEFAULT,
+                        strlen(CSC_QUEUE_DEFAULT));
+    return is_among(engine, flags, queue.data + 1, queue.len - 2);
 }
 
 bool
@@ -104,10 +108,13 @@ csc_pause_is_on(const cascade_engine *engine, const csc_run *run)
     const csc_state *state = &run->state;
 
     csc_assert(csc_lock_is_held(&engine->mutex));
-    return csc_view_is_paused(state) ||
-           (state->cancel == CSC_NO_PARENT &&
-            csc_view_status(state) == CASCADE_RUNNING &&
-            is_in_paused_queue(engine, state));
+    if (csc_view_is_paused(state))
+        return true;
+    if (csc_view_status(state) != CASCADE_RUNNING)
+        return false;
+    return (state->cancel == CSC_NO_PARENT &&
+            is_in_one_of(engine, state, engine->queues_paused)) ||
+           (!run->slot && is_in_one_of(engine, state, engine->queues_kept));
 }
 
 bool
@@ -118,16 +125,27 @@ csc_pause_is_held_back(const cascade_engine *engine, const csc_run *run)
 }
 
 void
-csc_pause_note_queues(cascade_engine *engine, const bool *paused)
+csc_pause_await_told(cascade_engine *engine)
+{
+    csc_assert(csc_lock_is_held(&engine->mutex));
+    for (size_t i = 0; i < engine->options.queue_count; i++)
+        engine->queues_kept[i] = true;
+}
+
+void
+csc_pause_note_queues(cascade_engine *engine, const bool *paused,
+                      const bool *kept)
 {
     size_t size = engine->options.queue_count * sizeof(*paused);
     size_t at = 0;
     csc_run *run = NULL;
 
     csc_assert(csc_lock_is_held(&engine->mutex));
-    if (memcmp(engine->queues_paused, paused, size) == 0)
+    if (memcmp(engine->queues_paused, paused, size) == 0 &&
+        memcmp(engine->queues_kept, kept, size) == 0)
         return;
     memcpy(engine->queues_paused, paused, size);
+    memcpy(engine->queues_kept, kept, size);
     run = csc_map_next(&engine->runs, &at);
     while (run != NULL && engine->incarnation.attached) {
         csc_advance_run(engine, run);

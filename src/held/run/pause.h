@@ -12,7 +12,8 @@
 
 typedef struct csc_run csc_run;
 
-/* Whether nothing of it may begin, as the cascade or its queue is paused. */
+/* Whether nothing of it may begin, as the cascade or its queue is paused, or as
+ * it has no slot of a queue with limits. */
 bool csc_pause_is_on(const cascade_engine *engine, const csc_run *run);
 /* When a time limit of it may pass: CASCADE_TIME_NONE without one. Those of
  * executions by their nodes (time_limit_call.c) are not among them. */
@@ -29,9 +30,16 @@ cascade_err csc_pause_rest_paused(cascade_engine *engine, csc_run *run,
 /* The same where it goes on as soon as somebody claims it. */
 cascade_err csc_pause_rest_later(cascade_engine *engine, csc_run *run,
                                  int64_t limit_ms);
-/* What a claim has told of the engine's queues. */
-void csc_pause_note_queues(cascade_engine *engine, const bool *paused);
-/* Whether the engine knows that queue, which it serves, as paused. */
+/* What a claim has told of the engine's queues: which are paused, and which
+ * have limits. */
+void csc_pause_note_queues(cascade_engine *engine, const bool *paused,
+                           const bool *kept);
+/* Takes all queues for such that have limits, until a claim has told: a limit
+ * that was set while the engine was not attached is known before anything is
+ * born. */
+void csc_pause_await_told(cascade_engine *engine);
+/* Whether the engine knows that queue, which it serves, as one of these: what is
+ * started there is for claims to give. */
 bool csc_pause_is_on_queue(const cascade_engine *engine, const char *queue);
 
 #endif

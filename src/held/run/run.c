@@ -97,6 +97,7 @@ csc_run_note_claim(csc_run *run, const cascade_claimed *claimed)
                csc_lock_is_held(&run->engine->mutex));
     run->takeovers = claimed->takeovers;
     run->trials = claimed->trials;
+    run->slot = claimed->slot;
 }
 
 cascade_claimed
@@ -104,7 +105,8 @@ csc_run_claimed(const csc_run *run)
 {
     return (cascade_claimed){.cascade_id = run->state.id,
                              .takeovers = run->takeovers,
-                             .trials = run->trials};
+                             .trials = run->trials,
+                             .slot = run->slot};
 }
 
 void

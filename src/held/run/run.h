@@ -121,6 +121,8 @@ typedef struct csc_run {
     uint32_t lane;
     int32_t takeovers;    /* as the run row has it */
     int32_t trials;       /* its `trial` */
+    bool slot;            /* it has one of its queue: begins where that is kept
+                             (store_limits.h) only with it */
     size_t refs;          /* the map, a lane, executions ready or running */
     size_t counted;       /* its bytes, as the engine counts them: room.c; */
     int64_t read_ns;      /* what it took to read it, by portions */

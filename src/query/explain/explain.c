@@ -338,6 +338,7 @@ cascade_reason_name(cascade_reason reason)
         [CASCADE_REASON_SET_ASIDE] = "SET_ASIDE",
         [CASCADE_REASON_SEAL] = "SEAL",
         [CASCADE_REASON_RESETS] = "RESETS",
+        [CASCADE_REASON_TURN] = "TURN",
         [CASCADE_REASON_RUNS] = "RUNS",
         [CASCADE_REASON_BACKOFF] = "BACKOFF",
         [CASCADE_REASON_DELAYED] = "DELAYED",

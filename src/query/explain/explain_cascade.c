@@ -321,6 +321,22 @@ explain_free(const csc_facts *facts, cascade_explanation *out)
                     facts->info->queue);
 }
 
+static void
+explain_turn(const csc_facts *facts, cascade_explanation *out)
+{
+    cascade_cause *cause = csc_explain_add(out, CASCADE_REASON_TURN);
+
+    if (cause == NULL)
+        return;
+    cause->at_ms = facts->info->wake_at_ms;
+    cause->name = csc_arena_strdup(&out->arena, facts->info->queue);
+    csc_explain_say(out,
+                    "it is due since %s, and waits for its turn in queue %s, "
+                    "which has limits: `cascade queues` shows them",
+                    csc_explain_time(&out->arena, cause->at_ms),
+                    facts->info->queue);
+}
+
 /* It is nobody's, or its owner is no more. The time of what is paused is when
  * it is to be looked at, which says nothing of what is due. */
 static void
@@ -333,7 +349,11 @@ explain_taking(const csc_facts *facts, cascade_explanation *out)
         return;
     if (!is_due(facts))
         explain_later(facts, out);
-    else if (!obstacles && !csc_explain_cascade_is_paused(facts))
+    else if (obstacles || csc_explain_cascade_is_paused(facts))
+        return;
+    else if (facts->info->turn)
+        explain_turn(facts, out);
+    else
         explain_free(facts, out);
 }
 

@@ -329,12 +329,12 @@ take(csc_postgres_conn *conn, csc_postgres_turns *turns, const char *queue)
     cascade_err err;
 
     csc_assert(csc_lock_is_none_held());
+    conn->doubtful = false; /* the queue before is decided */
     if (taken_room == NULL) /* there before the runs are ours */
         return csc_fail_memory();
     csc_lock_take(&store->mutex);
     csc_turn_begin(&store->turns, queue, it.from);
     csc_lock_give(&store->mutex);
-    conn->doubtful = false;
     err = take_from(conn, &it, room, taken_room);
     csc_mem_free(taken_room);
     return err;

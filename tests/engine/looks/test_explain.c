@@ -460,7 +460,7 @@ static void
 every_reason_has_a_name(void **unused)
 {
     (void)unused;
-    for (int i = CASCADE_REASON_ENDED; i <= CASCADE_REASON_RESETS; i++)
+    for (int i = CASCADE_REASON_ENDED; i <= CASCADE_REASON_TURN; i++)
         assert_string_not_equal(cascade_reason_name((cascade_reason)i),
                                 "UNKNOWN");
     for (int i = CASCADE_REASON_RUNS; i <= CASCADE_REASON_CANCEL; i++)
@@ -469,7 +469,7 @@ every_reason_has_a_name(void **unused)
     assert_string_equal(cascade_reason_name(CASCADE_REASON_OWNED), "OWNED");
     assert_string_equal(cascade_reason_name((cascade_reason)0), "UNKNOWN");
     assert_string_equal(
-        cascade_reason_name((cascade_reason)(CASCADE_REASON_RESETS + 1)),
+        cascade_reason_name((cascade_reason)(CASCADE_REASON_TURN + 1)),
         "UNKNOWN");
     assert_string_equal(
         cascade_reason_name((cascade_reason)(CASCADE_REASON_CANCEL + 1)),

@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Queues with limits, as engines keep them: never more functions at once than
+ * the maxima say, of the queue and of each key, whoever runs them; keys in turn;
+ * what waits gives its place to others; limits that come, change and go.
+ */
+#include <poll.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cascade/manage.h"
+#include "support/in_time.h"
+#include "support/stores.h"
+
+#define LIMIT_MS 60000
+#define HANDLES 3
+#define QUEUE "mail"
+#define USERS 3
+#define CROWD 45
+#define HOPS 6
+
+/* What is in functions now, and the most there ever was. */
+typedef struct gauge {
+    atomic_int now;
+    atomic_int most;
+} gauge;
+
+/* One test's: engines on handles of their own, and nodes that count. */
+typedef struct yard {
+    test_db *db;
+    cascade_store *stores[HANDLES];
+    cascade_engine *engines[HANDLES];
+    size_t count;
+    gauge all;
+    gauge users[USERS];
+    atomic_int ended;
+    atomic_int ended_of[USERS];
+    atomic_int hops; /* runs that have begun of one that continues itself, */
+    atomic_int ended_then; /* and how many had ended before the last of them */
+    atomic_bool shut;      /* functions do not return */
+} yard;
+
+static void
+enter(gauge *g)
+{
+    int now = atomic_fetch_add(&g->now, 1) + 1;
+    int most = atomic_load(&g->most);
+
+    while (now > most && !atomic_compare_exchange_weak(&g->most, &most, now))
+        ;
+}
+
+static int
+user_of(const cascade_node *node)
+{
+    return cascade_node_user_id(node)[0] - 'a';
+}
+
+static cascade_err
+work(cascade_node *node, void *context)
+{
+    yard *y = context;
+    int user = user_of(node);
+    int64_t end_ms = 0;
+
+    enter(&y->all);
+    enter(&y->users[user]);
+    poll(NULL, 0, 1);
+    while (atomic_load(&y->shut) && in_time(&end_ms, LIMIT_MS))
+        poll(NULL, 0, 1);
+    atomic_fetch_sub(&y->users[user].now, 1);
+    atomic_fetch_sub(&y->all.now, 1);
+    atomic_fetch_add(&y->ended_of[user], 1);
+    atomic_fetch_add(&y->ended, 1);
+    return CASCADE_OK;
+}
+
+static cascade_err
+hop(cascade_node *node, void *context)
+{
+    yard *y = context;
+    int64_t end_ms = 0;
+
+    enter(&y->all);
+    do
+        poll(NULL, 0, 1);
+    while (atomic_load(&y->shut) && in_time(&end_ms, LIMIT_MS));
+    atomic_fetch_sub(&y->all.now, 1);
+    if (atomic_fetch_add(&y->hops, 1) + 1 < HOPS)
+        return cascade_node_continue_as_new(node, "hop", NULL);
+    atomic_store(&y->ended_then, atomic_load(&y->ended));
+    return CASCADE_OK;
+}
+
+static cascade_err
+wait_for_word(cascade_node *node, void *context)
+{
+    (void)context;
+    return cascade_node_await(node, "word", -1, NULL);
+}
+
+static void
+set_limits(const yard *y, int running, int each)
+{
+    const cascade_queue_limits limits = {.size = sizeof(limits),
+                                         .running_max = running,
+                                         .key_running_max = each};
+
+    assert_ok(cascade_queue_set(y->stores[0], QUEUE, &limits, NULL));
+}
+
+/* Engines that begin where these limits are. */
+static void
+yard_open(yard *y, test_db *db, size_t count, int running, int each)
+{
+    static const char *const queues[] = {QUEUE};
+    const cascade_engine_options options = {.size = sizeof(options),
+                                            .queues = queues,
+                                            .queue_count = 1,
+                                            .worker_count = 4,
+                                            .poll_interval_ms = 20};
+
+    memset(y, 0, sizeof(*y));
+    y->db = db;
+    y->count = count;
+    for (size_t i = 0; i < count; i++) {
+        y->stores[i] = db_store(db);
+        if (i == 0)
+            set_limits(y, running, each);
+        y->engines[i] = db_engine(db, y->stores[i], &options);
+        assert_ok(
+            cascade_engine_register(y->engines[i], "work", work, y, NULL));
+        assert_ok(cascade_engine_register(y->engines[i], "hop", hop, y, NULL));
+        assert_ok(cascade_engine_register(y->engines[i], "waits", wait_for_word,
+                                          NULL, NULL));
+        assert_ok(cascade_engine_start(y->engines[i]));
+    }
+}
+
+static cascade_uuid
+start(yard *y, const char *node, int user)
+{
+    const char name[] = {(char)('a' + user), '\0'};
+    const cascade_start_options options = {
+        .size = sizeof(options), .user_id = name, .queue = QUEUE};
+    cascade_started started;
+
+    assert_ok(cascade_start(y->stores[(size_t)user % y->count], node, NULL,
+                            &options, &started));
+    return started.id;
+}
+
+static void
+await_ended(yard *y, int count)
+{
+    int64_t end_ms = 0;
+
+    while (atomic_load(&y->ended) < count && in_time(&end_ms, LIMIT_MS))
+        poll(NULL, 0, 1);
+    assert_int_equal(atomic_load(&y->ended), count);
+}
+
+static void
+await_running(yard *y, int count)
+{
+    int64_t end_ms = 0;
+
+    while (atomic_load(&y->all.now) < count && in_time(&end_ms, LIMIT_MS))
+        poll(NULL, 0, 1);
+    assert_int_equal(atomic_load(&y->all.now), count);
+}
+
+/* Until the queue has no more that run or wait. */
+static void
+unset_limits(yard *y)
+{
+    int64_t end_ms = 0;
+    cascade_err err = CASCADE_ERR_REFUSED;
+
+    set_limits(y, 0, 0);
+    while (err == CASCADE_ERR_REFUSED && in_time(&end_ms, LIMIT_MS)) {
+        err = cascade_queue_unset(y->stores[0], QUEUE);
+        if (err == CASCADE_ERR_REFUSED)
+            poll(NULL, 0, 1);
+    }
+    assert_ok(err);
+}
+
+static void
+a_maximum_holds_for_all_engines(test_db *db)
+{
+    yard y;
+
+    yard_open(&y, db, HANDLES, 2, 0);
+    for (int i = 0; i < CROWD; i++)
+        (void)start(&y, "work", i % USERS);
+    await_ended(&y, CROWD);
+    assert_in_range(atomic_load(&y.all.most), 1, 2);
+    unset_limits(&y);
+}
+
+static void
+a_maximum_holds_for_each_key(test_db *db)
+{
+    yard y;
+
+    yard_open(&y, db, HANDLES, 0, 1);
+    for (int i = 0; i < CROWD; i++)
+        (void)start(&y, "work", i % USERS);
+    await_ended(&y, CROWD);
+    for (int i = 0; i < USERS; i++)
+        assert_int_equal(atomic_load(&y.users[i].most), 1);
+    assert_in_range(atomic_load(&y.all.most), 1, USERS);
+    unset_limits(&y);
+}
+
+/* With one place a crowd of one user's is started first: another's is not kept
+ * from its turn. */
+static void
+a_crowd_does_not_keep_others_out(test_db *db)
+{
+    yard y;
+    int before = 0;
+    int64_t end_ms = 0;
+
+    yard_open(&y, db, 1, 1, 0);
+    for (int i = 0; i < CROWD; i++)
+        (void)start(&y, "work", 0);
+    (void)start(&y, "work", 1);
+    before = atomic_load(&y.ended_of[0]);
+    while (atomic_load(&y.ended_of[1]) == 0 && in_time(&end_ms, LIMIT_MS))
+        poll(NULL, 0, 1);
+    assert_int_equal(atomic_load(&y.ended_of[1]), 1);
+    /* The one that ran, the next that was claimed, and some room. */
+    assert_in_range(atomic_load(&y.ended_of[0]) - before, 0, 8);
+    await_ended(&y, CROWD + 1);
+    assert_int_equal(atomic_load(&y.all.most), 1);
+    unset_limits(&y);
+}
+
+static void
+what_waits_gives_its_place_up(test_db *db)
+{
+    yard y;
+    cascade_uuid waiter;
+
+    yard_open(&y, db, 1, 1, 0);
+
+    waiter = start(&y, "waits", 0);
+    for (int i = 0; i < 4; i++)
+        (void)start(&y, "work", 1);
+    await_ended(&y, 4);
+    assert_ok(cascade_signal(y.stores[0], &waiter, "word", NULL, NULL));
+    assert_ok(cascade_wait(y.stores[0], &waiter, LIMIT_MS, NULL));
+    assert_int_equal(atomic_load(&y.all.most), 1);
+    unset_limits(&y);
+}
+
+/* The runs of one that continues itself follow each other in one slot: none of
+ * those that wait comes in between, whoever asks for it. */
+static void
+what_continues_keeps_its_slot(test_db *db)
+{
+    yard y;
+    cascade_uuid first;
+
+    yard_open(&y, db, HANDLES, 1, 0);
+    atomic_store(&y.shut, true);
+    first = start(&y, "hop", 0);
+    await_running(&y, 1);
+    for (int i = 0; i < 6; i++)
+        (void)start(&y, "work", i % USERS);
+    atomic_store(&y.shut, false);
+    await_ended(&y, 6);
+    assert_ok(cascade_wait(y.stores[0], &first, LIMIT_MS, NULL));
+    assert_int_equal(atomic_load(&y.hops), HOPS);
+    assert_int_equal(atomic_load(&y.all.most), 1);
+    assert_int_equal(atomic_load(&y.ended_then), 0);
+    unset_limits(&y);
+}
+
+/* Raised while all wait; lowered while more run than it admits: none of those
+ * is cut off, and none begins. */
+static void
+limits_change_while_it_runs(test_db *db)
+{
+    yard y;
+
+    yard_open(&y, db, 1, 1, 0);
+    atomic_store(&y.shut, true);
+    for (int i = 0; i < 12; i++)
+        (void)start(&y, "work", i % USERS);
+    await_running(&y, 1);
+    set_limits(&y, 3, 0);
+    await_running(&y, 3);
+    set_limits(&y, 1, 0);
+    atomic_store(&y.shut, false);
+    await_ended(&y, 12);
+    assert_int_equal(atomic_load(&y.all.most), 3);
+    unset_limits(&y);
+}
+
+static const cascade_queue_info *
+find_queue(const cascade_queue_list *list)
+{
+    for (size_t i = 0; i < cascade_queue_list_count(list); i++) {
+        const cascade_queue_info *info = cascade_queue_list_get(list, i);
+
+        if (strcmp(info->name, QUEUE) == 0)
+            return info;
+    }
+    return NULL;
+}
+
+static void
+limits_are_listed_and_versioned(test_db *db)
+{
+    cascade_store *store = db_store(db);
+    cascade_queue_limits limits = {.size = sizeof(limits),
+                                   .running_max = 7,
+                                   .key_running_max = 2,
+                                   .version = -1,
+                                   .by = "anna",
+                                   .reason = "the printer"};
+    cascade_queue_list *list = NULL;
+    const cascade_queue_info *info = NULL;
+    int64_t version = 0;
+
+    assert_ok(cascade_queue_set(store, QUEUE, &limits, &version));
+    assert_int_equal(version, 1);
+    assert_int_equal(cascade_queue_set(store, QUEUE, &limits, &version),
+                     CASCADE_ERR_EXISTS);
+    limits.version = version;
+    limits.running_max = 8;
+    assert_ok(cascade_queue_set(store, QUEUE, &limits, &version));
+    assert_ok(cascade_queue_list_load(store, &list));
+    info = find_queue(list);
+    assert_non_null(info);
+    assert_int_equal(info->limits_version, version);
+    assert_int_equal(info->running_max, 8);
+    assert_int_equal(info->key_running_max, 2);
+    assert_string_equal(info->limits_by, "anna");
+    assert_string_equal(info->limits_reason, "the printer");
+    cascade_queue_list_free(list);
+    assert_ok(cascade_queue_unset(store, QUEUE));
+    assert_int_equal(cascade_queue_unset(store, QUEUE), CASCADE_ERR_NOT_FOUND);
+    assert_ok(cascade_queue_list_load(store, &list));
+    assert_null(find_queue(list));
+    cascade_queue_list_free(list);
+}
+
+static void
+limits_that_make_no_sense_are_refused(test_db *db)
+{
+    cascade_store *store = db_store(db);
+    cascade_queue_limits limits = {.size = sizeof(limits), .running_max = -1};
+    const cascade_start_options bad = {.size = sizeof(bad), .limit_key = ""};
+    cascade_started started;
+
+    assert_int_equal(cascade_queue_set(store, QUEUE, &limits, NULL),
+                     CASCADE_ERR_INVALID);
+    limits.running_max = 1;
+    assert_int_equal(cascade_queue_set(store, "no name", &limits, NULL),
+                     CASCADE_ERR_INVALID);
+    assert_int_equal(cascade_queue_set(store, QUEUE, NULL, NULL),
+                     CASCADE_ERR_INVALID);
+    assert_int_equal(cascade_queue_set(NULL, QUEUE, &limits, NULL),
+                     CASCADE_ERR_INVALID);
+    limits.version = -2;
+    assert_int_equal(cascade_queue_set(store, QUEUE, &limits, NULL),
+                     CASCADE_ERR_INVALID);
+    assert_int_equal(cascade_queue_unset(store, NULL), CASCADE_ERR_INVALID);
+    assert_int_equal(cascade_start(store, "work", NULL, &bad, &started),
+                     CASCADE_ERR_INVALID);
+}
+
+int
+main(int argc, char **argv)
+{
+    static const stores_test tests[] = {
+        {"a_maximum_holds_for_all_engines", a_maximum_holds_for_all_engines,
+         STORES_ALL},
+        {"a_maximum_holds_for_each_key", a_maximum_holds_for_each_key,
+         STORES_ALL},
+        {"a_crowd_does_not_keep_others_out", a_crowd_does_not_keep_others_out,
+         STORES_ALL},
+        {"what_waits_gives_its_place_up", what_waits_gives_its_place_up,
+         STORES_ALL},
+        {"what_continues_keeps_its_slot", what_continues_keeps_its_slot,
+         STORES_ALL},
+        {"limits_change_while_it_runs", limits_change_while_it_runs,
+         STORES_ALL},
+        {"limits_are_listed_and_versioned", limits_are_listed_and_versioned,
+         STORES_ALL},
+        {"limits_that_make_no_sense_are_refused",
+         limits_that_make_no_sense_are_refused, STORES_ALL},
+    };
+
+    return stores_run("queue_limits", tests, sizeof(tests) / sizeof(tests[0]),
+                      argc, argv);
+}
