@@ -71,7 +71,8 @@ typedef struct cascade_run_row {
     int32_t trial;         /* S47. START: not read, it is 0 */
     const char *needs;     /* or NULL */
     const char *limit_key; /* what the limits of its queue go by, up to
-                              CASCADE_LIMIT_KEY_MAX bytes; NULL stands for "" */
+                              CASCADE_LIMIT_KEY_MAX bytes; NULL or "": its
+                              cascade's user_id (S98) */
     int32_t slot;          /* 1: it has one (S96). START: only of one that is
                               owned from birth (S97) */
 } cascade_run_row;

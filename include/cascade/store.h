@@ -288,8 +288,9 @@
  *       CASCADE_CLAIM_KEYS_MAX keys of those that have runs which are due, from
  *       where the last claim by this handle has stopped, around the end; none
  *       that has room gets a second slot before all of them have had one. Of a
- *       key they go by higher priority, then by earlier wake_at. What waits
- *       does not make it cost more. `again` tells that another claim may find
+ *       key they go by higher priority, then by earlier wake_at. A run without
+ *       a key gets its cascade's user_id, once it waits or has a slot. What
+ *       waits does not make it cost more. `again` tells that another claim may find
  *       more; it is false once a walk over all keys has found nothing.
  *   S99 for the rest a kept queue is like others: runs that a message names are
  *       given without a slot, and when it is paused no others (S25); needs and
@@ -528,7 +529,7 @@ typedef struct cascade_claim_result {
                                 before */
     bool *paused; /* in: room for each queue of the claim, or NULL; out: whether
                      that queue is paused */
-    bool *kept;   /* the same: whether it has limits, and is not paused */
+    bool *kept;   /* the same: whether it has limits */
     bool again;   /* S98 */
 } cascade_claim_result;
 

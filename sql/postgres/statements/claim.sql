@@ -25,6 +25,7 @@
 --   7     where the next walk goes on
 --   8     a queue that is not paused and has no limits, by its place in $2
 --   9     a queue that has limits and is not paused
+--   10    one that has limits and is paused
 --
 -- The walk over the cascades that messages name is 500 look-ups at a time.
 --
@@ -66,14 +67,16 @@ seen AS MATERIALIZED (
     ON r.cascade_id = ANY (ARRAY[n.cascade_id])
   WHERE n.cascade_id IS NOT NULL),
 asked AS MATERIALIZED (
-  SELECT q.queue, q.place, (SELECT p.paused_at = 0
+  SELECT q.queue, q.place, (
+    SELECT CASE WHEN p.version = 0 THEN 0 WHEN p.paused_at = 0 THEN 9 ELSE 10
+      END
     FROM public.cascade_queues AS p
-    WHERE p.queue = q.queue) AS kept
+    WHERE p.queue = q.queue) AS kind
   FROM unnest($2::text[]) WITH ORDINALITY AS q (queue, place)),
 open_queues AS MATERIALIZED (
   SELECT queue, place
   FROM asked
-  WHERE kept IS NULL)
+  WHERE kind IS NULL)
 -- unless suspects
 SELECT 1, due.cascade_id, due.priority, due.wake_at
 FROM open_queues AS q
@@ -165,9 +168,9 @@ SELECT 7, cascade_id, NULL, NULL
 FROM seen
 WHERE step = 500
 UNION ALL
-SELECT CASE WHEN kept THEN 9 ELSE 8 END, NULL, NULL, place
+SELECT COALESCE(kind, 8), NULL, NULL, place
 FROM asked
-WHERE kept IS NOT FALSE
+WHERE kind IS DISTINCT FROM 0
 UNION ALL
 SELECT 0, NULL, NULL, (
   SELECT sum(batch)::int8

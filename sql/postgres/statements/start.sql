@@ -64,6 +64,7 @@ runs AS (
     CASE WHEN (SELECT true FROM public.cascade_queues LIMIT 1)
       AND g.engine_id IS NULL
       AND g.needs IS NULL
+      AND g.limit_key <> ''
       AND g.takeovers = 0
       AND g.wake_at <= floor(extract(epoch FROM now()) * 1000)::int8
       AND (SELECT true FROM public.cascade_queues AS q

@@ -109,9 +109,11 @@ FROM (
 
 -- name: turn_sort
 --
--- Runs that are due begin to wait by their keys; tells how many.
+-- Runs that are due begin to wait by their keys, those without one by their
+-- users; tells how many.
 --
--- Index: cascade_runs_claim_idx, cascade_runs_needs_idx, cascade_runs_pkey.
+-- Index: cascade_runs_claim_idx, cascade_runs_needs_idx, cascade_runs_pkey,
+-- cascades_pkey.
 -- Locks: the runs.
 --
 -- $1 queue, $2 nodes, $3 suspects from so many takeovers
@@ -148,7 +150,12 @@ WITH few AS MATERIALIZED (
   LIMIT 500),
 sorted AS (
   UPDATE public.cascade_runs AS r
-  SET needs = 'cascade.turn'
+  SET needs = 'cascade.turn',
+    limit_key = COALESCE(NULLIF(r.limit_key, ''), (
+      SELECT c.user_id
+      FROM public.cascades AS c
+      WHERE c.id = r.cascade_id
+        AND octet_length(c.user_id) <= 255), '')
   FROM few
   WHERE r.cascade_id = ANY (ARRAY[few.cascade_id])
     AND r.engine_id IS NULL
@@ -296,13 +303,17 @@ CROSS JOIN kept AS q;
 -- Takes one suspect, the first of some that has room.
 --
 -- Index: cascade_queues_pkey, cascade_runs_suspect_idx, cascade_runs_slot_idx,
--- cascade_runs_pkey. Locks: the run.
+-- cascade_runs_pkey, cascades_pkey. Locks: the run.
 --
 -- $1 engine, $2 queue, $3 nodes, $4 suspects from so many takeovers
 WITH one AS MATERIALIZED (
-  SELECT s.cascade_id
+  SELECT s.cascade_id, s.limit_key
   FROM (
-    SELECT r.cascade_id, r.limit_key
+    SELECT r.cascade_id, COALESCE(NULLIF(r.limit_key, ''), (
+      SELECT c.user_id
+      FROM public.cascades AS c
+      WHERE c.id = r.cascade_id
+        AND octet_length(c.user_id) <= 255), '') AS limit_key
     FROM public.cascade_runs AS r
     WHERE r.engine_id IS NULL
       AND (r.needs IS NULL OR r.needs = ANY ($3::text[]))
@@ -346,6 +357,7 @@ SET engine_id = $1::uuid,
   claim_no = LEAST(r.claim_no, 9223372036854775806) + 1,
   needs = NULL,
   slot = 1,
+  limit_key = one.limit_key,
   trial = LEAST(r.trial, 2147483646) + 1
 FROM one
 WHERE r.cascade_id = ANY (ARRAY[one.cascade_id])

@@ -12,7 +12,7 @@
 -- A row if a queue is paused, which it tells, or has limits.
 --
 -- ?1 queue
-SELECT paused_at <> 0, running_max, key_running_max
+SELECT paused_at <> 0, version <> 0, running_max, key_running_max
 FROM main.cascade_queues
 WHERE queue = ?1;
 

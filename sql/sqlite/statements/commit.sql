@@ -117,9 +117,9 @@ INSERT INTO main.cascade_runs
   (cascade_id, queue, priority, wake_at, engine_id,
    claim_no, takeovers, needs, limit_key, slot)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7,
-  CASE WHEN ?5 IS NULL AND ?8 = '' AND ?7 = 0 AND ?4 <= ?11 AND EXISTS (
-    SELECT 1 FROM main.cascade_queues
-    WHERE queue = ?2 AND version <> 0) THEN 'cascade.turn' ELSE ?8 END,
+  CASE WHEN ?5 IS NULL AND ?8 = '' AND ?7 = 0 AND ?4 <= ?11 AND ?9 <> ''
+    AND EXISTS (SELECT 1 FROM main.cascade_queues
+      WHERE queue = ?2 AND version <> 0) THEN 'cascade.turn' ELSE ?8 END,
   ifnull(?9, ''), ?10);
 
 -- name: reset_run

@@ -79,19 +79,26 @@ LIMIT ?3;
 -- name: get_limit_key
 -- verb: look up a run
 --
--- The key of a run.
+-- The key of a run; of one without, its user.
 --
 -- ?1 cascade
-SELECT limit_key
+SELECT CASE WHEN limit_key <> '' THEN limit_key ELSE ifnull((
+    SELECT user_id FROM main.cascades
+    WHERE id = ?1 AND typeof(user_id) = 'text'
+      AND length(CAST(user_id AS BLOB)) <= 255), '') END
 FROM main.cascade_runs
 WHERE cascade_id = ?1;
 
 -- name: sort_run
 -- verb: claim
 --
--- A run that is due begins to wait by its key.
+-- A run that is due begins to wait by its key; one without, by its user.
 --
 -- ?1 cascade
 UPDATE main.cascade_runs
-SET needs = 'cascade.turn'
+SET needs = 'cascade.turn',
+  limit_key = CASE WHEN limit_key <> '' THEN limit_key ELSE ifnull((
+    SELECT user_id FROM main.cascades
+    WHERE id = ?1 AND typeof(user_id) = 'text'
+      AND length(CAST(user_id AS BLOB)) <= 255), '') END
 WHERE cascade_id = ?1 AND engine_id IS NULL;

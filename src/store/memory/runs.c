@@ -678,6 +678,19 @@ collect_turns(claim_state *claiming)
     return err;
 }
 
+/* One without a key goes by its user. It is in no tree. */
+static void
+give_key(const csc_memory_model *model, csc_memory_run *run)
+{
+    const csc_memory_cascade *cascade =
+        csc_map_get(&model->cascades, &run->row.cascade_id);
+
+    csc_assert(csc_lock_is_held(&model->mutex));
+    if (run->row.limit_key[0] == '\0' && cascade != NULL &&
+        strlen(cascade->row.user_id) <= CASCADE_LIMIT_KEY_MAX)
+        run->row.limit_key = cascade->row.user_id;
+}
+
 /* What is due on a shelf begins to wait by its keys; returns how many may yet.
  */
 static size_t
@@ -694,6 +707,7 @@ sort_shelf(claim_state *claiming, const csc_memory_shelf *shelf, size_t left)
                 break;
             csc_memory_runs_take(model, run);
             run->row.needs = turn;
+            give_key(model, run);
             csc_memory_runs_place(model, run);
             left--;
         }
@@ -728,6 +742,7 @@ find_suspect_on(const claim_state *claiming, const csc_memory_queue *queue,
         csc_memory_run *run = node->item;
 
         (*left)--;
+        give_key(claiming->model, run);
         if (csc_memory_turns_key_room(queue, run->row.limit_key, 1) > 0)
             return run;
         node = csc_memory_order_next(root, node->at, &node->id);
@@ -857,7 +872,7 @@ tell_queues(const claim_state *claiming, cascade_claim_result *result)
         if (result->paused != NULL)
             result->paused[i] = is_paused(queue);
         if (result->kept != NULL)
-            result->kept[i] = is_kept(queue);
+            result->kept[i] = csc_memory_turns_is_kept(queue);
     }
 }
 

@@ -80,6 +80,7 @@ csc_memory_turns_is_to_wait(const csc_memory_queue *queue,
 {
     return csc_memory_turns_is_kept(queue) &&
            csc_uuid_is_nil(&row->engine_id) && row->needs == NULL &&
+           row->limit_key != NULL && row->limit_key[0] != '\0' &&
            row->takeovers == 0 && row->wake_at_ms <= now_ms;
 }
 

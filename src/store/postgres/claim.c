@@ -104,8 +104,9 @@ typedef struct claim_state {
     csc_postgres_rows nodes;
     csc_postgres_rows own_kinds;
     bool *is_open;            /* for each queue */
-    bool *is_kept;            /* the same: it has limits */
+    bool *is_kept;            /* the same: it has limits, and is not paused */
     bool any_kept;            /* one of them is */
+    bool *is_limited;         /* it has limits */
     bool turned;              /* those were claimed */
     csc_postgres_turns turns; /* what that has given */
 } claim_state;
@@ -116,14 +117,15 @@ typedef struct claim_state {
 typedef enum look_kind {
     LOOK_ALIVE = 0, /* the incarnation is there; the batches of its lanes */
     LOOK_DUE = 1,
-    LOOK_NEXT = 2,   /* wake_at, or NULL */
-    LOOK_NAMED = 3,  /* free, and named by a message */
-    LOOK_ENDED = 4,  /* named, there, and without a run */
-    LOOK_ABSENT = 5, /* named, and not there */
-    LOOK_OWN = 6,    /* there are messages for runs of the incarnation */
-    LOOK_WALK = 7,   /* where the next walk goes on; no such row: anew */
-    LOOK_OPEN = 8,   /* a queue that is not paused and has no limits */
-    LOOK_KEPT = 9    /* one that has some, and is not paused */
+    LOOK_NEXT = 2,    /* wake_at, or NULL */
+    LOOK_NAMED = 3,   /* free, and named by a message */
+    LOOK_ENDED = 4,   /* named, there, and without a run */
+    LOOK_ABSENT = 5,  /* named, and not there */
+    LOOK_OWN = 6,     /* there are messages for runs of the incarnation */
+    LOOK_WALK = 7,    /* where the next walk goes on; no such row: anew */
+    LOOK_OPEN = 8,    /* a queue that is not paused and has no limits */
+    LOOK_KEPT = 9,    /* one that has some, and is not paused */
+    LOOK_LIMITED = 10 /* one that has some, and is paused */
 } look_kind;
 
 static void
@@ -178,9 +180,10 @@ note_queue(claim_state *state, int64_t place, look_kind kind)
 
     if (at >= state->claim->queue_count)
         return;
-    if (kind == LOOK_KEPT) {
-        state->is_kept[at] = true;
-        state->any_kept = true;
+    if (kind != LOOK_OPEN) {
+        state->is_limited[at] = true;
+        state->is_kept[at] = kind == LOOK_KEPT;
+        state->any_kept = state->any_kept || state->is_kept[at];
         return;
     }
     csc_postgres_rows_text(&state->open, 0, state->claim->queues[at]);
@@ -241,6 +244,7 @@ note_row(claim_state *state, const PGresult *result, int row, look_alive *own)
         return;
     case LOOK_OPEN:
     case LOOK_KEPT:
+    case LOOK_LIMITED:
         note_queue(state, csc_postgres_result_i64(result, row, 3), kind);
         return;
     }
@@ -318,6 +322,7 @@ look(csc_postgres_conn *conn, claim_state *state)
     csc_postgres_rows_start(&state->open, "s");
     memset(state->is_open, 0, state->claim->queue_count);
     memset(state->is_kept, 0, state->claim->queue_count);
+    memset(state->is_limited, 0, state->claim->queue_count);
     state->any_kept = false;
     start_walk(conn->store, state);
     fill_look(state, &call, &params);
@@ -707,7 +712,7 @@ write_result(const claim_state *state, cascade_claim_result *result)
         if (result->paused != NULL)
             result->paused[i] = !state->is_open[i] && !state->is_kept[i];
         if (result->kept != NULL)
-            result->kept[i] = state->is_kept[i];
+            result->kept[i] = state->is_limited[i];
     }
 }
 
@@ -723,6 +728,7 @@ make_rooms(claim_state *state)
     fill_texts(&state->own_kinds, claim->own_kinds, claim->own_kind_count);
     state->is_open = csc_mem_zalloc(claim->queue_count + 1, sizeof(bool));
     state->is_kept = csc_mem_zalloc(claim->queue_count + 1, sizeof(bool));
+    state->is_limited = csc_mem_zalloc(claim->queue_count + 1, sizeof(bool));
     state->turns = (csc_postgres_turns){
         .claim = claim,
         .nodes = &state->nodes,
@@ -731,7 +737,7 @@ make_rooms(claim_state *state)
             (claim->slots < claim->limit ? claim->slots : claim->limit) + 1,
             sizeof(cascade_claimed))};
     return state->is_open != NULL && state->is_kept != NULL &&
-           state->turns.claimed != NULL &&
+           state->is_limited != NULL && state->turns.claimed != NULL &&
            csc_postgres_rows_good(&state->queues) &&
            csc_postgres_rows_good(&state->nodes) &&
            csc_postgres_rows_good(&state->own_kinds);
@@ -761,6 +767,7 @@ csc_postgres_claim_runs(void *self, const cascade_claim *claim,
     csc_postgres_rows_fini(&state.absent);
     csc_mem_free(state.is_open);
     csc_mem_free(state.is_kept);
+    csc_mem_free(state.is_limited);
     csc_mem_free(state.turns.claimed);
     csc_mem_free(state.candidates);
     return err;

@@ -179,9 +179,10 @@ look_at_queue(csc_sqlite_conn *conn, const char *name, csc_sqlite_queue *queue)
     err = csc_sqlite_call_next(&call, &row);
     if (err == CASCADE_OK && row) {
         queue->paused = sqlite3_column_int(call.statement, 0) != 0;
-        queue->kept = !queue->paused;
-        queue->running_max = sqlite3_column_int64(call.statement, 1);
-        queue->key_running_max = sqlite3_column_int64(call.statement, 2);
+        queue->limited = sqlite3_column_int(call.statement, 1) != 0;
+        queue->kept = queue->limited && !queue->paused;
+        queue->running_max = sqlite3_column_int64(call.statement, 2);
+        queue->key_running_max = sqlite3_column_int64(call.statement, 3);
     }
     csc_sqlite_call_end(&call);
     return err;
@@ -479,7 +480,7 @@ give(const csc_sqlite_claiming *state, cascade_claimed *claimed,
         if (result->paused != NULL)
             result->paused[i] = state->queues[i].paused;
         if (result->kept != NULL)
-            result->kept[i] = state->queues[i].kept;
+            result->kept[i] = state->queues[i].limited;
     }
 }
 

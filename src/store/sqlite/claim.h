@@ -35,7 +35,8 @@ typedef struct csc_sqlite_candidate {
 /* A queue of a claim. */
 typedef struct csc_sqlite_queue {
     bool paused;
-    bool kept; /* it has limits, and is not paused */
+    bool limited; /* it has limits, */
+    bool kept;    /* and is not paused */
     int64_t running_max;
     int64_t key_running_max;
 } csc_sqlite_queue;

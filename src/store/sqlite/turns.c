@@ -269,19 +269,24 @@ collect_unsorted(turn *it)
 }
 
 static cascade_err
+sort_run(const turn *it, const csc_sqlite_candidate *run)
+{
+    csc_sqlite_call call;
+
+    csc_sqlite_call_begin(&call, it->state->conn, CSC_SQLITE_SORT_RUN);
+    csc_sqlite_call_add_uuid(&call, &run->cascade_id);
+    return csc_sqlite_call_run(&call, NULL);
+}
+
+static cascade_err
 sort_due(turn *it)
 {
     cascade_err err = collect_unsorted(it);
 
     if (err == CASCADE_OK)
         err = csc_sqlite_claim_due(&it->due, CSC_TURN_SORT_MAX);
-    for (size_t i = 0; i < it->due.count && err == CASCADE_OK; i++) {
-        csc_sqlite_call call;
-
-        csc_sqlite_call_begin(&call, it->state->conn, CSC_SQLITE_SORT_RUN);
-        csc_sqlite_call_add_uuid(&call, &it->due.candidates[i].cascade_id);
-        err = csc_sqlite_call_run(&call, NULL);
-    }
+    for (size_t i = 0; i < it->due.count && err == CASCADE_OK; i++)
+        err = sort_run(it, &it->due.candidates[i]);
     if (it->due.count == CSC_TURN_SORT_MAX)
         it->state->again = true;
     return err;
@@ -322,8 +327,10 @@ take_suspect(turn *it)
         err = csc_sqlite_claim_due(&it->due, CSC_TURN_SUSPECTS_MAX);
     for (size_t i = 0; i < it->due.count && err == CASCADE_OK; i++) {
         err = read_suspect_room(it, &it->due.candidates[i], &room);
-        if (err == CASCADE_OK && room > 0)
-            return take_run(it, &it->due.candidates[i]);
+        if (err != CASCADE_OK || room == 0)
+            continue;
+        err = sort_run(it, &it->due.candidates[i]); /* it may have no key */
+        return err == CASCADE_OK ? take_run(it, &it->due.candidates[i]) : err;
     }
     return err;
 }

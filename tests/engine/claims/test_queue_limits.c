@@ -257,6 +257,30 @@ what_waits_gives_its_place_up(test_db *db)
     unset_limits(&y);
 }
 
+/* A cancellation of one that waits for its turn does not: nothing of it has to
+ * begin. */
+static void
+what_waits_can_be_cancelled(test_db *db)
+{
+    yard y;
+    cascade_uuid waiter;
+    cascade_status status = CASCADE_RUNNING;
+
+    yard_open(&y, db, 1, 1, 0);
+    atomic_store(&y.shut, true);
+    (void)start(&y, "work", 0);
+    await_running(&y, 1);
+    waiter = start(&y, "work", 0);
+    assert_ok(cascade_cancel(y.stores[0], &waiter, NULL));
+    assert_ok(cascade_wait(y.stores[0], &waiter, LIMIT_MS, &status));
+    assert_int_equal(status, CASCADE_ERROR);
+    assert_int_equal(atomic_load(&y.all.now), 1);
+    atomic_store(&y.shut, false);
+    await_ended(&y, 1);
+    assert_int_equal(atomic_load(&y.all.most), 1);
+    unset_limits(&y);
+}
+
 /* The runs of one that continues itself follow each other in one slot: none of
  * those that wait comes in between, whoever asks for it. */
 static void
@@ -386,6 +410,8 @@ main(int argc, char **argv)
         {"a_crowd_does_not_keep_others_out", a_crowd_does_not_keep_others_out,
          STORES_ALL},
         {"what_waits_gives_its_place_up", what_waits_gives_its_place_up,
+         STORES_ALL},
+        {"what_waits_can_be_cancelled", what_waits_can_be_cancelled,
          STORES_ALL},
         {"what_continues_keeps_its_slot", what_continues_keeps_its_slot,
          STORES_ALL},

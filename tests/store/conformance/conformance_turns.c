@@ -302,8 +302,7 @@ a_queue_with_limits_can_be_paused(void **state)
     assert_false(changed);
     got = limits_claim(&it, 5);
     assert_int_equal(got.count, 0);
-    assert_true(got.paused);
-    assert_false(got.kept);
+    assert_true(got.paused && got.kept);
     limits_set(&it, "default", 2, 0);
     limits_assert_gets(&it, 5, 0);
     assert_ok(manage->pause(it.db->self, "default", false, NULL, &changed));
@@ -314,6 +313,36 @@ a_queue_with_limits_can_be_paused(void **state)
     assert_int_equal(got.with_slot, 2);
     assert_true(got.kept);
     assert_false(got.paused);
+}
+
+static cascade_uuid
+start_of(mail_scene *it, const char *user, const char *key)
+{
+    cascade_change *start = limits_start(it, key);
+
+    start->cascade.user_id = user;
+    return limits_submit(it, start);
+}
+
+/* S98: as it was written by a release before, or by a function of the
+ * database. */
+static void
+what_has_no_key_goes_by_its_user(void **state)
+{
+    mail_scene it = mail_begin(*state);
+    limits_got got;
+
+    limits_set(&it, "default", 0, 1);
+    (void)start_of(&it, "anna", NULL);
+    (void)start_of(&it, "anna", "");
+    (void)start_of(&it, "berta", "anna");
+    (void)start_of(&it, "carl", NULL);
+    got = limits_claim(&it, 5);
+    assert_int_equal(got.with_slot, 2);
+    limits_assert_gets(&it, 5, 0);
+    for (size_t i = 0; i < got.count; i++)
+        limits_do(&it, &got.claimed[i].cascade_id, CASCADE_RUN_END);
+    limits_assert_gets(&it, 5, 1);
 }
 
 /* S99, S20: whoever is asked something is there, however full the queue is; the
@@ -508,6 +537,7 @@ conformance_turns(void)
         cmocka_unit_test(what_is_due_waits_by_its_key),
         cmocka_unit_test(a_queue_with_limits_tells_when_it_has_more),
         cmocka_unit_test(a_queue_with_limits_can_be_paused),
+        cmocka_unit_test(what_has_no_key_goes_by_its_user),
         cmocka_unit_test(a_message_needs_no_slot),
         cmocka_unit_test(a_run_that_has_its_message_waits_again),
         cmocka_unit_test(needs_count_in_a_queue_with_limits),
