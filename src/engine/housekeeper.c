@@ -46,6 +46,7 @@
 #include "base/uuid.h"
 #include "cascade/cascade.h"
 #include "cascade/store.h"
+#include "cascade/store_limits.h"
 #include "claim/claim.h"
 #include "claim/hydrate.h"
 #include "claim/peers.h"
@@ -124,16 +125,44 @@ insert(const cascade_engine *engine, const cascade_uuid *id)
 }
 
 static cascade_err
+note_limits(void *context, const cascade_limits_row *row)
+{
+    (void)row;
+    *(bool *)context = true;
+    return CASCADE_OK;
+}
+
+/* Which of its queues have limits. Where that cannot be read, claims tell it:
+ * until then nothing is born there. */
+static void
+read_limits(cascade_engine *engine)
+{
+    bool *kept = engine->claims->kept_told;
+
+    csc_assert(csc_lock_is_none_held() && !engine->incarnation.attached);
+    for (size_t i = 0; i < engine->options.queue_count; i++) {
+        cascade_err err = CASCADE_OK;
+
+        kept[i] = false;
+        err = csc_move_list_limits(engine->store, engine->queues[i], "", 1,
+                                   note_limits, &kept[i]);
+        if (err != CASCADE_OK && err != CASCADE_ERR_UNSUPPORTED)
+            kept[i] = true;
+    }
+}
+
+static cascade_err
 attach_as(cascade_engine *engine, const cascade_uuid *id, int64_t sent_ns)
 {
     cascade_err err = insert(engine, id);
 
     if (err != CASCADE_OK)
         return err;
+    read_limits(engine);
     csc_lock_take(&engine->mutex);
     engine->incarnation.id = *id;
     engine->incarnation.attached = true;
-    csc_pause_await_told(engine);
+    csc_pause_begin(engine, engine->claims->kept_told);
     csc_lease_begin_locked(engine, sent_ns);
     engine->peers->look_at_ns = 0;
     engine->peers->count = 0;

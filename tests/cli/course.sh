@@ -4,7 +4,7 @@
 #   course.sh COMMAND PLAYER sqlite|postgres
 #
 # What changes the course of cascades: pause, resume, retry, rerun, fork; of
-# queues: pause, resume; and commands to many.
+# queues: pause, resume, limits; and commands to many.
 set -eu
 . "$(dirname -- "$0")/lib.sh"
 
@@ -32,6 +32,18 @@ t resume --queue unserved --json
 t resume --queue unserved
 t pause --queue 'no name'
 cli_end pause.txt
+
+t limit unserved --running 5 --key-running 1 --reason "one press" --by anna
+t limit unserved --running 6 --json
+t queues
+t queues --json
+t limit unserved --none --running 1
+t limit unserved --none
+t limit unserved --none
+t limit 'no name' --running 1
+t limit unserved --running -1
+t limit
+cli_end limit.txt
 
 t retry "$(id 2)" --wait --reason "the money has come"
 t show "$(id 2)"

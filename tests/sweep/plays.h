@@ -41,6 +41,7 @@ cascade_err plays_rerun(scene *s);
 cascade_err plays_rerun_signals(scene *s);
 cascade_err plays_pause(scene *s);
 cascade_err plays_queue_pause(scene *s);
+cascade_err plays_queue_limits(scene *s);
 void plays_cancel_again(scene *s, cascade_store *store);
 void plays_terminate_again(scene *s, cascade_store *store);
 void plays_delete_again(scene *s, cascade_store *store);

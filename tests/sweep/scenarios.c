@@ -980,6 +980,7 @@ const scenario scenarios[] = {
     {.name = "a pause of a queue",
      .play = plays_queue_pause,
      .mend = plays_resume_queue_again},
+    {.name = "a queue with limits", .play = plays_queue_limits},
     {.name = "a database without tables", .play = play_graph, .fresh = true},
     {.name = "a store with integrity",
      .play = plays_sealed,

@@ -431,3 +431,22 @@ plays_queue_pause(scene *s)
                           "queue_resume");
     return err == CASCADE_OK ? scene_run(s) : err;
 }
+
+/* Two by one key, of which one runs at a time. */
+cascade_err
+plays_queue_limits(scene *s)
+{
+    const cascade_queue_limits limits = {.size = sizeof(limits),
+                                         .running_max = 5,
+                                         .key_running_max = 1,
+                                         .by = "sweep"};
+    cascade_store *store = NULL;
+    cascade_err err = plays_open_both(s, &store, NULL);
+
+    if (err == CASCADE_OK)
+        err = scene_check(
+            s, cascade_queue_set(store, "default", &limits, NULL), "queue_set");
+    for (int i = 0; i < 2 && err == CASCADE_OK; i++)
+        err = scene_start_one(s, store, "leaf", NULL);
+    return err == CASCADE_OK ? scene_run(s) : err;
+}

@@ -162,6 +162,10 @@ put_queue(struct out *out, const cascade_queue_info *queue)
     object_number(&object, "limits_version", queue->limits_version);
     object_number(&object, "running_max", queue->running_max);
     object_number(&object, "key_running_max", queue->key_running_max);
+    object_text(&object, "limits_by",
+                *queue->limits_by != '\0' ? queue->limits_by : NULL);
+    object_text(&object, "limits_reason",
+                *queue->limits_reason != '\0' ? queue->limits_reason : NULL);
     object_bool(&object, "paused", queue->paused);
     object_time(&object, "paused_at", queue->paused_at_ms);
     object_text(&object, "pause_request", *request != '\0' ? request : NULL);

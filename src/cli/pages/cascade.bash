@@ -6,13 +6,13 @@ _cascade()
     local before=${COMP_WORDS[COMP_CWORD - 1]}
 
     case $COMP_CWORD:${COMP_WORDS[1]} in
-    1:* | 2:help) words="ps show explain tail start wait signal complete cancel terminate pause resume retry rerun fork delete engines queues stats migrate adopt verify reseal purge export import help version" ;;
+    1:* | 2:help) words="ps show explain tail start wait signal complete cancel terminate pause resume retry rerun fork delete engines queues limit stats migrate adopt verify reseal purge export import help version" ;;
     *) case ${COMP_WORDS[1]} in
     ps) words="--user --status --node --queue --older --after --limit --watch --store --schema --pooler --integrity --secrets --json --help" ;;
     show) words="--key --user --at --ui --payloads --tokens --store --schema --pooler --integrity --secrets --json --help" ;;
     explain) words="--key --user --store --schema --pooler --integrity --secrets --json --help" ;;
     tail) words="--key --user --from-start --payloads --tokens --store --schema --pooler --integrity --secrets --json --help" ;;
-    start) words="--input --key --user --id --queue --priority --delay --deadline --reuse --wait --store --schema --pooler --integrity --secrets --json --help" ;;
+    start) words="--input --key --user --id --queue --priority --delay --deadline --reuse --limit-key --wait --store --schema --pooler --integrity --secrets --json --help" ;;
     wait) words="--key --user --timeout --payloads --store --schema --pooler --integrity --secrets --json --help" ;;
     signal) words="--key --user --payload --request-id --store --schema --pooler --integrity --secrets --json --help" ;;
     complete) words="--output --error --wait --store --schema --pooler --integrity --secrets --json --help" ;;
@@ -26,6 +26,7 @@ _cascade()
     delete) words="--all --user --status --node --queue --older --key --request-id --reason --by --wait --yes --store --schema --pooler --integrity --secrets --json --help" ;;
     engines) words="--store --schema --pooler --integrity --secrets --json --help" ;;
     queues) words="--store --schema --pooler --integrity --secrets --json --help" ;;
+    limit) words="--running --key-running --none --reason --by --store --schema --pooler --integrity --secrets --json --help" ;;
     stats) words="--store --schema --pooler --integrity --secrets --json --help" ;;
     migrate) words="--check --trust --store --schema --pooler --integrity --secrets --json --help" ;;
     adopt) words="--dry-run --trust --yes --store --schema --pooler --integrity --secrets --json --help" ;;

@@ -113,10 +113,12 @@ const struct command command_table[] = {
     {"engines", "", 0, 0, "list the engines that are alive", NULL, NOTHING,
      STORE_CHECK, run_engines},
     {"queues", "", 0, 0, "list queues and what is in them",
-     "Those that hold cascades which have not ended, or are paused.", NOTHING,
-     STORE_CHECK, run_queues},
+     "Those that hold cascades which have not ended, are paused, or have "
+     "limits.",
+     NOTHING, STORE_CHECK, run_queues},
     {"limit", "QUEUE", 1, 1, "set how many cascades of a queue run at once",
-     "In the place of the limits that it had, for all engines. Keys take turns, "
+     "In the place of the limits that it had, for all engines. Keys take "
+     "turns, "
      "whatever the numbers. What waits for a time or a message does not count. "
      "`cascade queues` shows them.",
      LIST(OPTION_RUNNING, OPTION_KEY_RUNNING, OPTION_NONE, OPTION_REASON,

@@ -125,11 +125,12 @@ csc_pause_is_held_back(const cascade_engine *engine, const csc_run *run)
 }
 
 void
-csc_pause_await_told(cascade_engine *engine)
+csc_pause_begin(cascade_engine *engine, const bool *kept)
 {
     csc_assert(csc_lock_is_held(&engine->mutex));
-    for (size_t i = 0; i < engine->options.queue_count; i++)
-        engine->queues_kept[i] = true;
+    csc_assert(engine->runs.count == 0);
+    memcpy(engine->queues_kept, kept,
+           engine->options.queue_count * sizeof(*kept));
 }
 
 void

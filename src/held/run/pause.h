@@ -34,10 +34,9 @@ cascade_err csc_pause_rest_later(cascade_engine *engine, csc_run *run,
  * have limits. */
 void csc_pause_note_queues(cascade_engine *engine, const bool *paused,
                            const bool *kept);
-/* Takes all queues for such that have limits, until a claim has told: a limit
- * that was set while the engine was not attached is known before anything is
- * born. */
-void csc_pause_await_told(cascade_engine *engine);
+/* Which queues have limits when an incarnation begins, before anything is born
+ * in it. */
+void csc_pause_begin(cascade_engine *engine, const bool *kept);
 /* Whether the engine knows that queue, which it serves, as one of these: what is
  * started there is for claims to give. */
 bool csc_pause_is_on_queue(const cascade_engine *engine, const char *queue);

@@ -138,6 +138,8 @@ ask_own_store(cascade_node *node, void *user)
         cascade_request_many(store, CASCADE_REQUEST_CANCEL, &many, NULL));
     EXPECT_INSIDE(cascade_queue_pause(store, "q", NULL));
     EXPECT_INSIDE(cascade_queue_resume(store, "q"));
+    EXPECT_INSIDE(cascade_queue_set(store, "q", NULL, NULL));
+    EXPECT_INSIDE(cascade_queue_unset(store, "q"));
     EXPECT_INSIDE(cascade_update(store, id, "u", NULL, NULL, &answer));
     EXPECT_INSIDE(cascade_wait(store, id, 0, NULL));
     EXPECT_INSIDE(cascade_purge(store, &purge, NULL));
