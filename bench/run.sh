@@ -23,7 +23,7 @@ root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 . "$root/tests/lib/packages.sh"
 . "$root/tests/lib/build.sh"
 
-programs="ceiling throughput requests submissions latency waits hydration scale idle
+programs="ceiling throughput requests submissions latency waits limits hydration scale idle
     footprint manage native giants integrity beside soak times"
 size=
 chosen=

@@ -45,6 +45,7 @@
 
 #define BURST_MS 50
 #define HOST_SLOTS 16 /* where the host's thread runs the nodes */
+#define AHEAD_MAX 4   /* runs with a slot that wait for a worker, of each */
 
 /* What one claim brought. `places` of the capacity are taken until it is
  * loaded: meanwhile cascades are born here. */
@@ -120,21 +121,74 @@ note_unclaimed(cascade_engine *engine, cascade_err err)
     csc_clock_hold(engine);
 }
 
-/* What it told beside the runs. Who was not idle asks for turns once he is. */
-static void
-note_claimed(cascade_engine *engine, const cascade_claim *claim,
-             const cascade_claim_result *result)
+static size_t
+count_slots(const cascade_claim_result *result, const cascade_claimed *claimed)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < result->count; i++)
+        count += claimed[i].slot;
+    return count;
+}
+
+static size_t
+worker_count(const cascade_engine *engine)
+{
+    return engine->options.mode == CASCADE_MODE_THREADS
+               ? engine->options.worker_count
+               : HOST_SLOTS;
+}
+
+/* Whether another claim may give runs of queues with limits: once there is an
+ * idle worker, or as one of these has left its slot meanwhile. */
+static bool
+has_more_turns(const cascade_engine *engine, const cascade_claim *claim,
+               const cascade_claim_result *result,
+               const cascade_claimed *claimed, uint64_t slots_left)
 {
     bool any_kept = false;
 
+    csc_assert(csc_lock_is_held(&engine->mutex));
     for (size_t i = 0; i < claim->queue_count; i++)
         any_kept = any_kept || result->kept[i];
+    return result->again ||
+           (any_kept && (count_slots(result, claimed) >= claim->slots ||
+                         engine->mailbox.slots_left != slots_left));
+}
+
+/* Who got all that he asked for asks for more the next time, as a claim costs a
+ * commit; who got less has met a maximum, or the end: what others could run is
+ * left to them. */
+static void
+note_ahead(cascade_engine *engine, const cascade_claim *claim,
+           const cascade_claim_result *result, const cascade_claimed *claimed)
+{
+    size_t most = AHEAD_MAX * worker_count(engine);
+    size_t *ahead = &engine->claims->turns_ahead;
+
+    csc_assert(csc_lock_is_held(&engine->mutex));
+    *ahead = *ahead == 0 ? worker_count(engine) : *ahead * 2;
+    if (*ahead > most)
+        *ahead = most;
+    if (count_slots(result, claimed) < claim->slots)
+        *ahead = 0;
+}
+
+/* What it told beside the runs. */
+static void
+note_claimed(cascade_engine *engine, const cascade_claim *claim,
+             const cascade_claim_result *result, const cascade_claimed *claimed,
+             uint64_t slots_left)
+{
     csc_lock_take(&engine->mutex);
     engine->mailbox.receive_due =
         engine->mailbox.receive_due || result->messages;
-    if (!claim->suspects)
+    if (!claim->suspects) {
         engine->mailbox.turns_more =
-            result->again || (any_kept && claim->slots == 0);
+            has_more_turns(engine, claim, result, claimed, slots_left);
+        if (claim->slots > 0)
+            note_ahead(engine, claim, result, claimed);
+    }
     csc_pause_note_queues(engine, result->paused, result->kept);
     csc_lock_give(&engine->mutex);
 }
@@ -148,18 +202,25 @@ note_unasked(cascade_engine *engine)
     csc_lock_give(&engine->mutex);
 }
 
-/* A run of a queue with limits is claimed by who can begin it now: others would
- * wait for it. */
-size_t
-csc_claim_slots_locked(const cascade_engine *engine)
+/* Runs of queues with limits are claimed by who can begin them now, or soon:
+ * others would wait for them. */
+static size_t
+slots_for(const cascade_engine *engine)
 {
     size_t busy = engine->calls.running + engine->ready.count;
-    size_t workers = engine->options.mode == CASCADE_MODE_THREADS
-                         ? engine->options.worker_count
-                         : HOST_SLOTS;
+    size_t most = worker_count(engine) + engine->claims->turns_ahead;
 
     csc_assert(csc_lock_is_held(&engine->mutex));
-    return busy < workers ? workers - busy : 0;
+    return busy < most ? most - busy : 0;
+}
+
+/* By half of those that are asked for ahead, not one by one. */
+bool
+csc_claim_has_turns_locked(const cascade_engine *engine)
+{
+    csc_assert(csc_lock_is_held(&engine->mutex));
+    return engine->mailbox.turns_more &&
+           slots_for(engine) > engine->claims->turns_ahead / 2;
 }
 
 static size_t
@@ -182,11 +243,13 @@ claim_some(cascade_engine *engine, size_t limit, bool suspects,
                            .own_kind_count = CSC_BUILD_OWN_KINDS};
     cascade_err err = CASCADE_OK;
     uint64_t frees = 0;
+    uint64_t slots_left = 0;
 
     csc_assert(csc_lock_is_none_held() && limit > 0 && limit <= CSC_CLAIM_MAX);
     csc_lock_take(&engine->mutex);
     frees = engine->mailbox.frees;
-    claim.slots = csc_claim_slots_locked(engine);
+    slots_left = engine->mailbox.slots_left;
+    claim.slots = slots_for(engine);
     if (claim.slots > limit)
         claim.slots = limit;
     for (uint32_t i = 0; i < csc_lane_queue_lane_count(engine); i++)
@@ -201,7 +264,7 @@ claim_some(cascade_engine *engine, size_t limit, bool suspects,
     }
     if (!suspects)
         note_next_wake(engine, result.next_wake_at_ms, frees);
-    note_claimed(engine, &claim, &result);
+    note_claimed(engine, &claim, &result, claimed, slots_left);
     for (size_t i = 0; i < result.count; i++)
         wanted[i] =
             (csc_reload){.claimed = claimed[i], .fail_id = -1, .is_new = true};

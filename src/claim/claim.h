@@ -6,7 +6,6 @@
 #define CSC_CLAIM_CLAIM_H
 
 #include <stdbool.h>
-#include <stddef.h>
 
 #include "cascade/cascade.h"
 
@@ -15,8 +14,8 @@
 /* Claims what is due, within the capacity, and loads it; when there is nothing,
  * and `suspects`, a suspect. */
 void csc_claim_round(cascade_engine *engine, bool suspects);
-/* How many runs of queues with limits may be begun at once. */
-size_t csc_claim_slots_locked(const cascade_engine *engine);
+/* Whether runs of queues with limits may be had, and begun. */
+bool csc_claim_has_turns_locked(const cascade_engine *engine);
 /* Asks the store which queues are paused, where there is no room for a claim:
  * by one that claims nothing. */
 void csc_claim_ask(cascade_engine *engine);

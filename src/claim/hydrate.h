@@ -16,9 +16,9 @@
 
 /* The housekeeper's own. */
 typedef struct csc_claims {
-    bool
-        *queues_told; /* the housekeeper's own: what a claim tells, which are */
-    bool *kept_told;  /* paused, and which have limits */
+    bool *queues_told;  /* what a claim tells: which are paused, */
+    bool *kept_told;    /* and which have limits */
+    size_t turns_ahead; /* of those asked for beyond the idle workers */
     int64_t hydrate_ns; /* spent in claiming and hydrating */
     bool suspects_due;  /* a suspect is to be looked for */
     bool suspect_more;  /* the last claim for one found a suspect */

@@ -330,6 +330,7 @@ apply_run(csc_lane *lane, csc_item *item, csc_told *told)
         change->run_action == CASCADE_RUN_REVIVE)
         csc_run_note_claim(run, &(cascade_claimed){.slot = run->slot});
     if (leaves(change)) {
+        engine->mailbox.slots_left += run->slot;
         engine->mailbox.turns_more = engine->mailbox.turns_more || run->slot;
         note_end(engine, run, change);
         note_freed(engine, change);

@@ -244,14 +244,6 @@ ensure_attached(cascade_engine *engine)
 
 /* ---- The round ---------------------------------------------------------- */
 
-/* Whether runs of queues with limits may be had, and begun. */
-static bool
-has_turns(const cascade_engine *engine)
-{
-    csc_assert(csc_lock_is_held(&engine->mutex));
-    return engine->mailbox.turns_more && csc_claim_slots_locked(engine) > 0;
-}
-
 /* What is to be looked for now. Where wakes are heard, the poll is only there
  * for those that were lost, and most of them are left out. A wake may be about
  * a suspect too; those are looked for at the next poll. */
@@ -293,7 +285,7 @@ look_for_work(cascade_engine *engine)
                 (poll && !engine->wakeup.listening));
     engine->claims->suspect_more = engine->claims->suspect_more && !awaits;
     claim = poll || suspects || engine->wakeup.told ||
-            engine->mailbox.claim_more || has_turns(engine) ||
+            engine->mailbox.claim_more || csc_claim_has_turns_locked(engine) ||
             (engine->mailbox.next_wake_ms != CASCADE_TIME_NONE &&
              engine->mailbox.next_wake_ms <= csc_clock_now_ms(engine));
     if (claim)
@@ -358,7 +350,7 @@ next_at_ns(const cascade_engine *engine)
         at_ns = csc_stream_next_ns_locked(engine);
     if (csc_room_for_claims(engine) > 0 &&
         (engine->mailbox.claim_more || engine->claims->suspect_more ||
-         has_turns(engine)))
+         csc_claim_has_turns_locked(engine)))
         at_ns = 0;
     if (csc_mailbox_next_ns(engine) < at_ns)
         at_ns = csc_mailbox_next_ns(engine);
