@@ -383,8 +383,11 @@ typedef struct cascade_start_options {
                                than that, delay included; 0: no limit */
     cascade_reuse reuse;    /* of a key that was started before */
     const char *limit_key;  /* what the limits of its queue go by, see
-                               cascade_queue_set() in manage.h: of a tenant, of
-                               an API that is called. NULL: the user's id */
+                               cascade_queue_set() in manage.h: a tenant, an API
+                               that is called; 1-255 bytes as a key has. NULL:
+                               the user's id. Its children, in whatever queue,
+                               the runs that continue it and its forks have it
+                               too */
 } cascade_start_options;
 
 typedef struct cascade_started {

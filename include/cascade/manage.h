@@ -160,7 +160,9 @@ CASCADE_API cascade_err cascade_queue_resume(cascade_store *store,
 
 /* How many cascades of a queue may run at once. One runs while something of it
  * is in a function, or could be: one that waits, for a time or a message, gives
- * its place to others within a moment. */
+ * its place to others within a moment. Not counted is a function that goes on
+ * though its cascade has ended without it, by a time limit, or
+ * cascade_terminate(), or though its engine lost the lease. */
 typedef struct cascade_queue_limits {
     size_t size;
     int running_max;     /* of the queue; 0: any number */
@@ -174,23 +176,26 @@ typedef struct cascade_queue_limits {
 } cascade_queue_limits;
 
 /* Sets the limits of a queue, for all engines of the store, in the place of
- * those it had; also of one that nobody serves yet. Its cascades are then served
- * by their keys in turn, whether there are maxima or not: a key with a million
- * that wait does not keep another's from their turn. A maximum that is lowered
- * ends nothing; nothing begins until there is room. Engines that run know within
- * a few poll intervals, most of them at once; what they have begun in the queue
- * until then is not counted, where it had no limits before.
- * CASCADE_ERR_INVALID for a maximum below 0; CASCADE_ERR_EXISTS: the limits have
- * another version; CASCADE_ERR_UNSUPPORTED in a store without them. `version`
- * (may be NULL) becomes the new one. */
+ * those it had; also of one that nobody serves yet. Its cascades are then
+ * served by their keys in turn, whether there are maxima or not: a key with a
+ * million that wait does not keep another's from their turn; of a key, higher
+ * priority comes first, then what was due first. Until its turn nothing of a
+ * cascade is carried out but what it is asked from outside: neither a deadline
+ * nor a time limit ends it before, and what is cancelled waits to be cleaned up.
+ * A maximum that is lowered ends nothing; nothing begins until there is room.
+ * Where a queue gets its first limits, engines that run know within a few poll
+ * intervals, most of them at once: what has begun until then is not counted, and
+ * waits for its turn at its next step.
+ * CASCADE_ERR_INVALID for a maximum below 0; CASCADE_ERR_EXISTS: the limits
+ * have another version; CASCADE_ERR_UNSUPPORTED in a store without them.
+ * `version` (may be NULL) becomes the new one. */
 CASCADE_API cascade_err cascade_queue_set(cascade_store *store,
                                           const char *queue,
                                           const cascade_queue_limits *limits,
                                           int64_t *version);
 
-/* Takes the limits away. CASCADE_ERR_REFUSED while cascades of the queue run or
- * wait for their turn: set maxima of 0 first. CASCADE_ERR_NOT_FOUND: it has
- * none. */
+/* Takes the limits away: what waits for its turn is claimed like any other.
+ * CASCADE_ERR_NOT_FOUND: it has none. */
 CASCADE_API cascade_err cascade_queue_unset(cascade_store *store,
                                             const char *queue);
 

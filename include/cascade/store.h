@@ -280,8 +280,8 @@
  *       however many claim at once. A lowered maximum ends nothing: none is
  *       claimed until there is room. `slot` tells of a run that is given with
  *       one; of such it gives `slots` at most.
- *   S97 a slot is its run's until FREE, END, DELETE, a REVIVE into another
- *       queue, or the detach or removal of its owner, and goes in that commit.
+ *   S97 a slot is its run's until FREE, END, DELETE, REVIVE, or the detach or
+ *       removal of its owner, and goes in that commit.
  *       A start that is owned from birth may bring one: the run that continues
  *       another, which ends in the same commit.
  *   S98 a claim gives runs of a kept queue by turns: it looks at up to
@@ -298,8 +298,8 @@
  *       next_wake_at_ms counts what comes. `kept` tells which queues are. What
  *       waits by its key in a queue that is not kept is given as if it did not.
  *   S100 set changes the limits only where they have the version it names, and
- *       raises that; list pages by name; drop leaves those of a queue of which
- *       a run has a slot, or waits by its key.
+ *       raises that; list pages by name; drop takes them away whatever runs:
+ *       what has a slot counts again for limits that are set later.
  *
  * MESSAGES
  *   Whoever asks something of a cascade inserts a message and touches nothing
@@ -384,9 +384,9 @@ typedef enum cascade_run_action {
     CASCADE_RUN_END,      /* delete the row; that it is gone is no error */
     CASCADE_RUN_START,    /* insert the run row, see `run`; none where the
                              cascade is not RUNNING: it comes as it ended */
-    CASCADE_RUN_REVIVE,   /* set queue and priority as in `run`, takeovers = 0,
-                             trial = 0, and slot = 0 where it is another queue:
-                             an ended cascade goes on */
+    CASCADE_RUN_REVIVE,   /* set queue, priority and limit_key as in `run`,
+                             takeovers = 0, trial = 0, slot = 0: an ended
+                             cascade goes on */
     CASCADE_RUN_DELETE    /* delete the cascade, its executions, events, run
                              and messages, or mark it: S39. The change has
                              nothing else to write. That it is gone is no

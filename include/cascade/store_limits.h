@@ -66,9 +66,8 @@ typedef struct cascade_store_limits {
     cascade_err (*list)(void *self, const char *only, const char *after,
                         size_t limit, cascade_limits_sink sink, void *context);
 
-    /* Takes them away, unless a run of the queue has a slot or waits by its
-     * key: then `*done` is false, and nothing is changed. That there are none
-     * is no error. A pause stays as it is. */
+    /* Takes them away; `*done`: there were some. A pause stays as it is, and
+     * so does what waits by its key: any claim gives it now (S99). */
     cascade_err (*drop)(void *self, const char *queue, bool *done);
 } cascade_store_limits;
 

@@ -44,8 +44,8 @@
 #include "store/store.h"
 
 #define BURST_MS 50
-#define HOST_SLOTS 16 /* where the host's thread runs the nodes */
-#define AHEAD_MAX 4   /* runs with a slot that wait for a worker, of each */
+#define HOST_SLOTS 2 /* where the host's thread runs the nodes */
+#define AHEAD_MAX 4  /* runs with a slot that wait for a worker, of each */
 
 /* What one claim brought. `places` of the capacity are taken until it is
  * loaded: meanwhile cascades are born here. */
@@ -139,6 +139,15 @@ worker_count(const cascade_engine *engine)
                : HOST_SLOTS;
 }
 
+static bool
+has_kept(const cascade_claim *claim, const cascade_claim_result *result)
+{
+    for (size_t i = 0; i < claim->queue_count; i++)
+        if (result->kept[i])
+            return true;
+    return false;
+}
+
 /* Whether another claim may give runs of queues with limits: once there is an
  * idle worker, or as one of these has left its slot meanwhile. */
 static bool
@@ -146,14 +155,10 @@ has_more_turns(const cascade_engine *engine, const cascade_claim *claim,
                const cascade_claim_result *result,
                const cascade_claimed *claimed, uint64_t slots_left)
 {
-    bool any_kept = false;
-
     csc_assert(csc_lock_is_held(&engine->mutex));
-    for (size_t i = 0; i < claim->queue_count; i++)
-        any_kept = any_kept || result->kept[i];
-    return result->again ||
-           (any_kept && (count_slots(result, claimed) >= claim->slots ||
-                         engine->mailbox.slots_left != slots_left));
+    return result->again || (has_kept(claim, result) &&
+                             (count_slots(result, claimed) >= claim->slots ||
+                              engine->mailbox.slots_left != slots_left));
 }
 
 /* Who got all that he asked for asks for more the next time, as a claim costs a
@@ -183,7 +188,10 @@ note_claimed(cascade_engine *engine, const cascade_claim *claim,
     csc_lock_take(&engine->mutex);
     engine->mailbox.receive_due =
         engine->mailbox.receive_due || result->messages;
-    if (!claim->suspects) {
+    if (claim->suspects) {
+        engine->claims->suspect_later =
+            result->count == 0 && has_kept(claim, result);
+    } else {
         engine->mailbox.turns_more =
             has_more_turns(engine, claim, result, claimed, slots_left);
         if (claim->slots > 0)

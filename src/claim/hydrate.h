@@ -22,6 +22,8 @@ typedef struct csc_claims {
     int64_t hydrate_ns; /* spent in claiming and hydrating */
     bool suspects_due;  /* a suspect is to be looked for */
     bool suspect_more;  /* the last claim for one found a suspect */
+    bool suspect_later; /* it found none, but queues have limits: there may be
+                           one that has no room yet */
 } csc_claims;
 /* Loads what is to be loaded again. */
 void csc_hydrate_reloads(cascade_engine *engine);

@@ -326,9 +326,10 @@ apply_run(csc_lane *lane, csc_item *item, csc_told *told)
     if (err == CASCADE_OK)
         release_waiters(run, item->posts, told);
     csc_run_free_posts(item->posts, CASCADE_ERR_FENCED);
-    if (change->run_action == CASCADE_RUN_RESET ||
-        change->run_action == CASCADE_RUN_REVIVE)
+    if (change->run_action == CASCADE_RUN_RESET)
         csc_run_note_claim(run, &(cascade_claimed){.slot = run->slot});
+    if (change->run_action == CASCADE_RUN_REVIVE)
+        csc_run_note_claim(run, &(cascade_claimed){.slot = false});
     if (leaves(change)) {
         engine->mailbox.slots_left += run->slot;
         engine->mailbox.turns_more = engine->mailbox.turns_more || run->slot;
@@ -448,6 +449,16 @@ tell_watchers(const csc_lane *lane, size_t from, size_t count)
     }
 }
 
+/* Then it takes the slots that have become free itself. */
+static bool
+has_idle_worker(const cascade_engine *engine)
+{
+    csc_assert(csc_lock_is_held(&engine->mutex));
+    return engine->options.mode != CASCADE_MODE_THREADS ||
+           engine->calls.running + engine->ready.count <
+               engine->options.worker_count;
+}
+
 void
 csc_apply_batch(csc_lane *lane)
 {
@@ -455,12 +466,14 @@ csc_apply_batch(csc_lane *lane)
     size_t from = lane->from;
     size_t count = lane->slice;
     csc_told told = {.count = 0};
+    uint64_t slots_left = 0;
     bool left = false;
 
     csc_assert(csc_lock_is_none_held() && lane->in_round);
     csc_assert(lane->state == CSC_LANE_BUILT && count > 0);
     csc_pace_set(lane);
     csc_lock_take(&engine->mutex);
+    slots_left = engine->mailbox.slots_left;
     lane->number++;
     lane->trouble[0] = '\0';
     engine->stats.commits++;
@@ -481,6 +494,8 @@ csc_apply_batch(csc_lane *lane)
         else
             apply_start(lane, item);
     }
+    left = left || (engine->mailbox.slots_left != slots_left &&
+                    !has_idle_worker(engine));
     lane->tried = false;
     lane->backoff_ms = 0;
     csc_apply_go_on_locked(lane, lane->slice);

@@ -78,6 +78,7 @@
 #include "store/move.h"
 #include "store/store.h"
 
+#define ASKED_QUEUES_MAX 16 /* for their limits, before it is attached */
 #define ATTACH_BACKOFF_MS 50
 #define ATTACH_BACKOFF_MAX_MS 2000
 #define LONG_POLLS 5 /* every how many polls work is looked for all the same */
@@ -132,8 +133,9 @@ note_limits(void *context, const cascade_limits_row *row)
     return CASCADE_OK;
 }
 
-/* Which of its queues have limits. Where that cannot be read, claims tell it:
- * until then nothing is born there. */
+/* Which of its queues have limits. Where that cannot be read, or there are so
+ * many that the lease would wait for it, claims tell it: until then nothing is
+ * born there. */
 static void
 read_limits(cascade_engine *engine)
 {
@@ -143,7 +145,9 @@ read_limits(cascade_engine *engine)
     for (size_t i = 0; i < engine->options.queue_count; i++) {
         cascade_err err = CASCADE_OK;
 
-        kept[i] = false;
+        kept[i] = engine->options.queue_count > ASKED_QUEUES_MAX;
+        if (kept[i])
+            continue;
         err = csc_move_list_limits(engine->store, engine->queues[i], "", 1,
                                    note_limits, &kept[i]);
         if (err != CASCADE_OK && err != CASCADE_ERR_UNSUPPORTED)
@@ -264,8 +268,10 @@ look_for_work(cascade_engine *engine)
         engine->house->poll_at_ns =
             csc_clock_after_ms(engine, engine->options.poll_interval_ms);
     peers = csc_peers_are_due_locked(engine, engine->wakeup.told, poll);
-    if (poll && engine->house->suspects_soon) {
+    if (poll &&
+        (engine->house->suspects_soon || engine->claims->suspect_later)) {
         engine->house->suspects_soon = false;
+        engine->claims->suspect_later = false;
         engine->claims->suspects_due = true;
     }
     csc_lock_give(&engine->mutex);

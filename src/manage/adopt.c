@@ -111,6 +111,16 @@ recorded_queue(const csc_meta *meta)
     return meta->queue;
 }
 
+/* NULL: its user's. */
+static const char *
+recorded_limit_key(csc_adopter *a, const csc_meta *meta)
+{
+    if (meta->limit_key == NULL ||
+        csc_check_text("the recorded limit key", meta->limit_key) != CASCADE_OK)
+        return NULL;
+    return keep(a, meta->limit_key);
+}
+
 static void
 repair_row(csc_adopter *a, cascade_repair *repair)
 {
@@ -139,6 +149,7 @@ repair_row(csc_adopter *a, cascade_repair *repair)
         .cascade_id = *id,
         .queue = keep(a, queue != NULL ? queue : CSC_QUEUE_DEFAULT),
         .priority = meta->priority,
+        .limit_key = recorded_limit_key(a, meta),
         .wake_at_ms = a->now_ms};
     csc_adopt_tell(a, id, -1, CSC_ADOPT_RUN,
                    "it was RUNNING and had no run; it gets one%s",

@@ -200,6 +200,8 @@ check_meta(const csc_document *document)
         err = csc_check_name("import: the recorded queue", meta.queue);
     if (err == CASCADE_OK && meta.key != NULL)
         err = csc_check_text("import: the recorded key", meta.key);
+    if (err == CASCADE_OK && meta.limit_key != NULL)
+        err = csc_check_text("import: the recorded limit key", meta.limit_key);
     if (err == CASCADE_OK)
         err = check_rows(document, &meta);
     csc_start_record_fini(&meta);

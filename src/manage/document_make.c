@@ -241,10 +241,11 @@ csc_document_make(const csc_document *document, const csc_meta *meta,
         .event_count = document->event_count,
         .root = csc_uuid_is_nil(&meta->root) ? NULL : &meta->root,
         .run_number = meta->run_number};
-    change->run = (cascade_run_row){.cascade_id = document->cascade.id,
-                                    .queue = queue,
-                                    .priority = meta->priority,
-                                    .limit_key = csc_start_record_limit_key(
-                                        meta, document->cascade.user_id),
-                                    .wake_at_ms = now_ms};
+    change->run =
+        (cascade_run_row){.cascade_id = document->cascade.id,
+                          .queue = queue,
+                          .priority = meta->priority,
+                          .limit_key = csc_start_record_limit_key(
+                              meta->limit_key, document->cascade.user_id),
+                          .wake_at_ms = now_ms};
 }

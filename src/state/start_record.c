@@ -4,11 +4,14 @@
  */
 #include "state/start_record.h"
 
+#include <string.h>
+
 #include "base/check.h"
 #include "base/error.h"
 #include "base/json/json.h"
 #include "base/mem.h"
 #include "cascade/cascade.h"
+#include "cascade/rows.h"
 #include "state/full_output.h"
 
 static void
@@ -84,9 +87,11 @@ csc_start_record_queue(const csc_meta *meta)
 }
 
 const char *
-csc_start_record_limit_key(const csc_meta *meta, const char *user_id)
+csc_start_record_limit_key(const char *own, const char *user_id)
 {
-    return meta->limit_key != NULL ? meta->limit_key : user_id;
+    const char *key = own != NULL ? own : user_id;
+
+    return strlen(key) <= CASCADE_LIMIT_KEY_MAX ? key : NULL;
 }
 
 void

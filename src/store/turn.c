@@ -5,16 +5,23 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/mem.h"
 
+/* NULL: out of memory. A handle asks of few queues. */
 static csc_turn_place *
 find_place(csc_turn_places *places, const char *queue)
 {
-    csc_turn_place *place;
+    void *grown = places->places;
+    csc_turn_place *place = NULL;
 
-    for (size_t i = 0; i < CSC_TURN_PLACES; i++)
+    for (size_t i = 0; i < places->count; i++)
         if (strcmp(places->places[i].queue, queue) == 0)
             return &places->places[i];
-    place = &places->places[places->next++ % CSC_TURN_PLACES];
+    if (csc_mem_grow(&grown, &places->room, places->count + 1,
+                     sizeof(*place)) != 0)
+        return NULL;
+    places->places = grown;
+    place = &places->places[places->count++];
     *place = (csc_turn_place){.queue = ""};
     (void)snprintf(place->queue, sizeof(place->queue), "%s", queue);
     return place;
@@ -26,7 +33,17 @@ csc_turn_begin(csc_turn_places *places, const char *queue,
 {
     const csc_turn_place *place = find_place(places, queue);
 
-    memcpy(from, place->from, sizeof(place->from));
+    if (place == NULL)
+        from[0] = '\0';
+    else
+        memcpy(from, place->from, sizeof(place->from));
+}
+
+void
+csc_turn_fini(csc_turn_places *places)
+{
+    csc_mem_free(places->places);
+    *places = (csc_turn_places){.count = 0};
 }
 
 /* It has come to where the first walk in vain began. */
@@ -46,8 +63,11 @@ csc_turn_end(csc_turn_places *places, const char *queue,
              const csc_turn_walk *walk)
 {
     csc_turn_place *place = find_place(places, queue);
-    bool vain = walk->count == 0 && (walk->ended || is_round(place, walk));
+    bool vain = false;
 
+    if (place == NULL)
+        return false;
+    vain = walk->count == 0 && (walk->ended || is_round(place, walk));
     if (walk->count > 0 || vain)
         memcpy(place->origin, walk->from, sizeof(place->origin));
     memcpy(place->from, walk->from, sizeof(place->from));
@@ -57,6 +77,7 @@ csc_turn_end(csc_turn_places *places, const char *queue,
 void
 csc_turn_behind(const char *key, char from[CSC_TURN_FROM_SIZE])
 {
+    csc_assert(strlen(key) <= CASCADE_LIMIT_KEY_MAX);
     (void)snprintf(from, CSC_TURN_FROM_SIZE, "%s\001", key);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Where the walks of a handle over the keys of a kept queue have stopped: S98.
- * Nothing depends on it but who comes next: a place that is lost, since more
- * queues share the places than there are, begins anew.
+ * Nothing depends on it but who comes next: where there is no memory for a place
+ * a walk begins anew, and is not told to go on.
  *
  *   keys  "" a b c d e f g h
  *              |-----|           a walk begins where the last one has stopped
@@ -24,7 +24,6 @@
 #include "base/check.h"
 #include "cascade/rows.h"
 
-#define CSC_TURN_PLACES 16
 #define CSC_TURN_FROM_SIZE (CASCADE_LIMIT_KEY_MAX + 2)
 /* Of a claim: so many runs that are due begin to wait by their keys. */
 #define CSC_TURN_SORT_MAX 500
@@ -32,15 +31,17 @@
 #define CSC_TURN_SUSPECTS_MAX 64
 
 typedef struct csc_turn_place {
-    char queue[CSC_NAME_MAX + 1]; /* "": nobody's */
+    char queue[CSC_NAME_MAX + 1];
     char from[CSC_TURN_FROM_SIZE];
     char origin[CSC_TURN_FROM_SIZE]; /* of the walks that gave nothing */
 } csc_turn_place;
 
 /* All zero at first. Not locked. */
 typedef struct csc_turn_places {
-    csc_turn_place places[CSC_TURN_PLACES];
-    size_t next;   /* that becomes the next queue's */
+    csc_turn_place
+        *places; /* of each queue that had limits when it was asked */
+    size_t count;
+    size_t room;
     size_t first;  /* which kept queue of a claim is its first */
     size_t halved; /* claims with an odd limit */
 } csc_turn_places;
@@ -53,6 +54,7 @@ typedef struct csc_turn_walk {
     size_t count; /* runs that it gave */
 } csc_turn_walk;
 
+void csc_turn_fini(csc_turn_places *places);
 /* Where a walk over the keys of a queue begins. */
 void csc_turn_begin(csc_turn_places *places, const char *queue,
                     char from[CSC_TURN_FROM_SIZE]);

@@ -35,6 +35,8 @@ cli_end pause.txt
 
 t limit unserved --running 5 --key-running 1 --reason "one press" --by anna
 t limit unserved --running 6 --json
+t limit unserved --key-running 0
+t limit unserved
 t queues
 t queues --json
 t limit unserved --none --running 1

@@ -144,25 +144,27 @@ SELECT 1 / (count(*) = $5::int8)::int4 FROM met;
 -- name: revive_runs
 -- one: revive_run
 --
--- Moves runs to another queue and priority; raises 22012 where one is not of
--- this engine.
+-- Moves runs to another queue, priority and limit key; raises 22012 where one
+-- is not of this engine.
 --
 -- Index: cascade_runs_pkey.
 --
--- $1-$3 cascades, queues and priorities, $4 engine, $5 how many must be met
+-- $1-$4 cascades, queues, priorities and limit keys, $5 engine, $6 how many
+-- must be met
 WITH met AS (
   UPDATE public.cascade_runs AS r
   SET queue = g.queue,
     priority = g.priority,
     takeovers = 0,
     trial = 0,
-    slot = CASE WHEN r.queue = g.queue THEN r.slot ELSE 0 END
-  FROM unnest($1::uuid[], $2::text[], $3::int4[])
-    AS g (cascade_id, queue, priority)
+    limit_key = COALESCE(g.limit_key, ''),
+    slot = 0
+  FROM unnest($1::uuid[], $2::text[], $3::int4[], $4::text[])
+    AS g (cascade_id, queue, priority, limit_key)
   WHERE r.cascade_id = ANY (ARRAY[g.cascade_id])
-    AND r.engine_id IS NOT DISTINCT FROM $4::uuid
+    AND r.engine_id IS NOT DISTINCT FROM $5::uuid
   RETURNING 1)
-SELECT 1 / (count(*) = $5::int8)::int4 FROM met;
+SELECT 1 / (count(*) = $6::int8)::int4 FROM met;
 
 -- name: end_runs
 -- one: end_run

@@ -69,24 +69,9 @@ WHERE queue = $1::text
   AND version = $5::int8
 RETURNING 1;
 
--- name: lock_limits
---
--- Locks the row of a queue: no claim gives a slot of it meanwhile.
---
--- $1 queue
-SELECT count(*)
-FROM (
-  SELECT 1
-  FROM public.cascade_queues
-  WHERE queue = $1::text
-  FOR NO KEY UPDATE) AS locked;
-
 -- name: drop_limits
 --
--- Takes the limits of a queue away, unless runs have a slot or wait by key.
--- Sent behind the lock: it sees what was claimed before.
---
--- Index: cascade_runs_turn_idx, cascade_runs_slot_idx.
+-- Takes the limits of a queue away, if it has any.
 --
 -- $1 queue
 UPDATE public.cascade_queues
@@ -96,20 +81,7 @@ SET version = 0,
   limits_about = '{}'
 WHERE queue = $1::text
   AND version <> 0
-  AND (SELECT true
-    FROM public.cascade_runs AS r
-    WHERE r.engine_id IS NULL
-      AND r.needs = 'cascade.turn'
-      AND r.queue = $1::text
-    ORDER BY r.limit_key
-    LIMIT 1) IS NULL
-  AND (SELECT true
-    FROM public.cascade_runs AS r
-    WHERE r.engine_id IS NOT NULL
-      AND r.slot > 0
-      AND r.queue = $1::text
-    ORDER BY r.limit_key
-    LIMIT 1) IS NULL;
+RETURNING 1;
 
 -- name: read_limits
 --

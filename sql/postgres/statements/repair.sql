@@ -29,7 +29,7 @@ FROM (
 -- $1-$10 repairs: cascade, status and count of executions as they were and as
 -- they are to be, queue (NULL: no run), priority, time, key and its run;
 -- $11-$14 number and text of the seal as it was read (NULL: none) and as it is
--- to be (NULL: it stays)
+-- to be (NULL: it stays); $15 the limit key of the run (NULL: its user's)
 WITH met AS (
   UPDATE public.cascades AS c
   SET status = g.status::public.cascade_status,
@@ -37,9 +37,10 @@ WITH met AS (
   FROM unnest($1::uuid[], $2::text[], $3::int4[], $4::text[],
       $5::int4[], $6::text[], $7::int4[], $8::int8[], $9::text[],
       $10::int4[], $11::int8[], $12::text[], $13::int8[],
-      $14::text[]) WITH ORDINALITY
+      $14::text[], $15::text[]) WITH ORDINALITY
     AS g (id, was_status, was_fn_id, status, fn_id, queue, priority,
-      wake_at, key, run_number, was_number, was_seal, number, seal, place)
+      wake_at, key, run_number, was_number, was_seal, number, seal, limit_key,
+      place)
   WHERE c.id = ANY (ARRAY[g.id])
     AND c.status = g.was_status::public.cascade_status
     AND c.fn_id = g.was_fn_id
@@ -54,7 +55,7 @@ WITH met AS (
         WHERE s.cascade_id = g.id)
         IS NOT DISTINCT FROM CASE WHEN g.was_seal IS NOT NULL THEN true END)
   RETURNING c.id, c.user_id, g.queue, g.priority, g.wake_at, g.key,
-    g.run_number, g.number, g.seal, g.place),
+    g.run_number, g.number, g.seal, g.limit_key, g.place),
 seals AS (
   INSERT INTO public.cascade_seals (cascade_id, number, seal)
   SELECT id, number, seal
@@ -66,8 +67,9 @@ seals AS (
 runs AS (
   INSERT INTO public.cascade_runs
     (cascade_id, queue, priority, wake_at, engine_id, claim_no,
-     takeovers, needs)
-  SELECT id, queue, priority, wake_at, NULL, 0, 0, NULL
+     takeovers, needs, limit_key)
+  SELECT id, queue, priority, wake_at, NULL, 0, 0, NULL,
+    COALESCE(limit_key, '')
   FROM met
   WHERE queue IS NOT NULL),
 keys AS (

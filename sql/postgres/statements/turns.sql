@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: MIT
 --
 -- Claims of queues that have limits: see turns.c. A run waits by its key while
--- it needs 'cascade.turn'.
+-- it needs 'cascade.turn'. One that somebody holds is passed by: it does not
+-- keep the others from their turn.
 --
 -- Where a key is looked for from and to itself, in the order of keys, the order
 -- tells the planner the index: to one that has seen empty tables alone another
@@ -132,7 +133,8 @@ WITH few AS MATERIALIZED (
         AND r.wake_at <= floor(extract(epoch FROM now()) * 1000)::int8
         AND r.takeovers < $3::int4
       ORDER BY r.wake_at
-      LIMIT 500) AS due
+      LIMIT 500
+      FOR NO KEY UPDATE SKIP LOCKED) AS due
     UNION ALL
     SELECT due.cascade_id
     FROM unnest($2::text[]) AS n (node)
@@ -145,7 +147,8 @@ WITH few AS MATERIALIZED (
         AND r.wake_at <= floor(extract(epoch FROM now()) * 1000)::int8
         AND r.takeovers < $3::int4
       ORDER BY r.priority DESC, r.wake_at
-      LIMIT 500) AS due
+      LIMIT 500
+      FOR NO KEY UPDATE SKIP LOCKED) AS due
     WHERE n.node <> 'cascade.turn') AS f
   LIMIT 500),
 sorted AS (
@@ -271,7 +274,8 @@ chosen AS MATERIALIZED (
         AND r.limit_key <= w.limit_key
         AND r.takeovers < $5::int4
       ORDER BY r.limit_key, r.priority DESC, r.wake_at
-      LIMIT LEAST(w.room, (SELECT runs FROM share))) AS f) AS c
+      LIMIT LEAST(w.room, (SELECT runs FROM share))
+      FOR NO KEY UPDATE SKIP LOCKED) AS f) AS c
   WHERE w.room > 0
   ORDER BY c.nth, w.step
   LIMIT (SELECT room FROM kept)),
@@ -322,7 +326,8 @@ WITH one AS MATERIALIZED (
       AND r.takeovers > 0
       AND r.takeovers >= $4::int4
     ORDER BY r.priority DESC, r.wake_at
-    LIMIT 64) AS s
+    LIMIT 64
+    FOR NO KEY UPDATE SKIP LOCKED) AS s
   WHERE (
     SELECT (q.running_max = 0
         OR (

@@ -146,12 +146,12 @@ WHERE cascade_id = ?1 AND engine_id = ?2;
 -- name: revive_run
 -- verb: update a run
 --
--- Moves a run to another queue and priority.
+-- Moves a run to another queue, priority and limit key.
 --
--- ?1 cascade, ?2 engine, ?3 queue, ?4 priority
+-- ?1 cascade, ?2 engine, ?3 queue, ?4 priority, ?5 key
 UPDATE main.cascade_runs
-SET queue = ?3, priority = ?4, takeovers = 0,
-  trial = 0, slot = CASE WHEN queue = ?3 THEN slot ELSE 0 END
+SET queue = ?3, priority = ?4, limit_key = ifnull(?5, ''), takeovers = 0,
+  trial = 0, slot = 0
 WHERE cascade_id = ?1 AND engine_id = ?2;
 
 -- name: delete_run

@@ -51,18 +51,12 @@ SET version = excluded.version, running_max = excluded.running_max,
 -- name: drop_limits
 -- verb: set the limits of a queue
 --
--- Takes the limits of a queue away, unless runs have a slot or wait by key.
+-- Takes the limits of a queue away, if it has any.
 --
 -- ?1 queue
 UPDATE main.cascade_queues
 SET version = 0, running_max = 0, key_running_max = 0, limits_about = '{}'
-WHERE queue = ?1
-  AND NOT EXISTS (
-    SELECT 1 FROM main.cascade_runs
-    WHERE engine_id IS NULL AND needs = 'cascade.turn' AND queue = ?1)
-  AND NOT EXISTS (
-    SELECT 1 FROM main.cascade_runs INDEXED BY cascade_runs_slot_idx
-    WHERE engine_id IS NOT NULL AND slot > 0 AND queue = ?1);
+WHERE queue = ?1 AND version <> 0;
 
 -- name: get_limits
 -- verb: list the limits of queues

@@ -274,6 +274,7 @@ set_run(const builder *b, cascade_change *change)
                                  : CASCADE_RUN_REVIVE;
         change->run.queue = csc_builder_queue(b->env, b->state);
         change->run.priority = b->state->priority;
+        change->run.limit_key = csc_builder_limit_key(b->env, b->state);
     } else if (b->free != NULL) {
         change->run_action = CASCADE_RUN_FREE;
         change->run.wake_at_ms = b->free->wake_at_ms;

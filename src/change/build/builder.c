@@ -29,6 +29,7 @@
 #include "change/join_cutoff.h"
 #include "change/op.h"
 #include "state/full_output.h"
+#include "state/start_record.h"
 #include "state/state.h"
 
 typedef struct csc_builder builder;
@@ -262,6 +263,13 @@ csc_builder_meta_text(const csc_build_env *env, const csc_state *state,
         env->arena->failed = true;
     csc_mem_free(text);
     return found;
+}
+
+const char *
+csc_builder_limit_key(const csc_build_env *env, const csc_state *state)
+{
+    return csc_start_record_limit_key(
+        csc_builder_meta_text(env, state, "limit_key"), state->user_id);
 }
 
 const char *

@@ -258,6 +258,9 @@ bool csc_next_run_keep(struct csc_builder *b, const csc_message *message);
 /* What the cascade was started with: a text, in the arena; NULL without it. */
 const char *csc_builder_meta_text(const csc_build_env *env,
                                   const csc_state *state, const char *member);
+/* What limits of its queue go by; NULL: nothing that can be. */
+const char *csc_builder_limit_key(const csc_build_env *env,
+                                  const csc_state *state);
 /* The cascade's own queue. */
 const char *csc_builder_queue(const csc_build_env *env, const csc_state *state);
 

@@ -38,6 +38,7 @@
 #include "change/build/builder.h"
 #include "state/full_output.h"
 #include "state/reset_plan.h"
+#include "state/start_record.h"
 #include "state/state.h"
 #include "state/supersede.h"
 
@@ -309,7 +310,7 @@ fill_change(const fork *f, cascade_change *change)
     change->run = (cascade_run_row){
         .cascade_id = copy->id,
         .queue = copy->queue,
-        .limit_key = copy->limit_key != NULL ? copy->limit_key : copy->user_id,
+        .limit_key = csc_start_record_limit_key(copy->limit_key, copy->user_id),
         .priority = copy->priority,
         .wake_at_ms = b->env->now_ms};
 }

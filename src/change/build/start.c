@@ -19,6 +19,7 @@
 #include "change/build/build.h"
 #include "change/build/builder.h"
 #include "state/full_output.h"
+#include "state/start_record.h"
 #include "state/state.h"
 
 typedef struct csc_builder builder;
@@ -184,9 +185,8 @@ csc_start_add_rows(const csc_build_env *env, const csc_build_start *start,
                                     .queue = start->queue,
                                     .priority = start->priority,
                                     .wake_at_ms = wake_at_ms,
-                                    .limit_key = start->limit_key != NULL
-                                                     ? start->limit_key
-                                                     : start->user_id,
+                                    .limit_key = csc_start_record_limit_key(
+                                        start->limit_key, start->user_id),
                                     .engine_id = start->engine_id,
                                     .claim_no = owned ? 1 : 0};
     return env->arena->failed ? csc_fail_memory() : CASCADE_OK;

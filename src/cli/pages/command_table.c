@@ -117,8 +117,7 @@ const struct command command_table[] = {
      "limits.",
      NOTHING, STORE_CHECK, run_queues},
     {"limit", "QUEUE", 1, 1, "set how many cascades of a queue run at once",
-     "In the place of the limits that it had, for all engines. Keys take "
-     "turns, "
+     "For all engines. What is not given stays as it is. Keys take turns, "
      "whatever the numbers. What waits for a time or a message does not count. "
      "`cascade queues` shows them.",
      LIST(OPTION_RUNNING, OPTION_KEY_RUNNING, OPTION_NONE, OPTION_REASON,

@@ -102,6 +102,12 @@ is_in_one_of(const cascade_engine *engine, const csc_state *state,
     return is_among(engine, flags, queue.data + 1, queue.len - 2);
 }
 
+static bool
+lacks_slot(const cascade_engine *engine, const csc_run *run)
+{
+    return !run->slot && is_in_one_of(engine, &run->state, engine->queues_kept);
+}
+
 bool
 csc_pause_is_on(const cascade_engine *engine, const csc_run *run)
 {
@@ -114,7 +120,7 @@ csc_pause_is_on(const cascade_engine *engine, const csc_run *run)
         return false;
     return (state->cancel == CSC_NO_PARENT &&
             is_in_one_of(engine, state, engine->queues_paused)) ||
-           (!run->slot && is_in_one_of(engine, state, engine->queues_kept));
+           lacks_slot(engine, run);
 }
 
 bool
@@ -259,10 +265,20 @@ paused_wake_at(const cascade_engine *engine, const csc_run *run, int64_t now_ms,
                                                                : wake_at;
 }
 
+/* What waits for its turn keeps its place among those of its key: a message
+ * does not send it behind them. */
+static int64_t
+turn_at(const csc_run *run, int64_t wake_at_ms)
+{
+    return wake_at_ms > run->state.created_at_ms ? wake_at_ms
+                                                 : run->state.created_at_ms;
+}
+
 /* When somebody is to claim one whose queue is, once that is over, or one that
  * leaves. */
 static int64_t
-later_at(const csc_run *run, int64_t now_ms, int64_t limit_ms)
+later_at(const cascade_engine *engine, const csc_run *run, int64_t now_ms,
+         int64_t limit_ms)
 {
     int64_t wake_at = csc_due_queue_wake_at(&run->state);
 
@@ -270,7 +286,9 @@ later_at(const csc_run *run, int64_t now_ms, int64_t limit_ms)
         wake_at = csc_clock_add(now_ms, CSC_IDLE_RUN_MS);
     if (limit_ms != CASCADE_TIME_NONE && limit_ms < wake_at)
         wake_at = limit_ms;
-    return wake_at > now_ms ? wake_at : now_ms;
+    if (wake_at > now_ms)
+        return wake_at;
+    return lacks_slot(engine, run) ? turn_at(run, wake_at) : now_ms;
 }
 
 cascade_err
@@ -280,8 +298,8 @@ csc_pause_rest_later(cascade_engine *engine, csc_run *run, int64_t limit_ms)
 
     csc_assert(csc_lock_is_held(&engine->mutex) && run->active == 0);
     engine->stats.parked++;
-    return csc_op_queue_add_free(engine, run, later_at(run, now_ms, limit_ms),
-                                 NULL);
+    return csc_op_queue_add_free(engine, run,
+                                 later_at(engine, run, now_ms, limit_ms), NULL);
 }
 
 cascade_err

@@ -65,7 +65,8 @@ typedef struct change_plan {
     csc_memory_key_move key_move;
     csc_memory_chain *chain; /* of a start that continues others */
     bool chain_made;
-    csc_memory_run *run;     /* a start's, where it has one */
+    csc_memory_run *run; /* a start's, where it has one; to take the place of
+                                one, for REVIVE */
     cascade_run_row run_row; /* to be, for RESET, FREE and REVIVE */
     bool fresh;              /* `cascade` is new and not entered */
     bool started;            /* `cascade` is new and entered */
@@ -140,6 +141,11 @@ prepare_change(csc_arena *arena, change_plan *plan)
     plan->sends = prepare_sends(arena, change->sends, change->send_count);
     if (arena->failed)
         return false;
+    if (change->run_action == CASCADE_RUN_REVIVE) {
+        plan->run = csc_memory_runs_make(&change->cascade.id, &change->run);
+        if (plan->run == NULL)
+            return false;
+    }
     if (change->seal != NULL) {
         plan->seal = csc_memory_seals_make(change->seal);
         if (plan->seal == NULL)
@@ -483,8 +489,8 @@ stage_run(write_state *writing, change_plan *plan)
         plan->run_row.needs = change->run.needs;
         plan->run_row.slot = 0;
     } else if (change->run_action == CASCADE_RUN_REVIVE) {
-        if (strcmp(plan->run_row.queue, change->run.queue) != 0)
-            plan->run_row.slot = 0;
+        plan->run_row.slot = 0;
+        plan->run_row.limit_key = plan->run->row.limit_key;
         plan->run_row.queue = change->run.queue;
         plan->run_row.priority = change->run.priority;
     }
@@ -663,6 +669,16 @@ stage(write_state *writing)
 
 /* ---- Apply -------------------------------------------------------------- */
 
+/* The key of a run lies in it. */
+static void
+swap_runs(csc_memory_cascade *cascade, change_plan *plan)
+{
+    csc_memory_run *run = cascade->run;
+
+    cascade->run = plan->run;
+    plan->run = run;
+}
+
 static void
 apply_run(csc_memory_model *model, change_plan *plan)
 {
@@ -672,9 +688,14 @@ apply_run(csc_memory_model *model, change_plan *plan)
     switch (plan->change->run_action) {
     case CASCADE_RUN_KEEP:
         return;
+    case CASCADE_RUN_REVIVE:
+        csc_memory_runs_take(model, cascade->run);
+        swap_runs(cascade, plan);
+        cascade->run->row = plan->run_row;
+        csc_memory_runs_place(model, cascade->run);
+        return;
     case CASCADE_RUN_RESET:
     case CASCADE_RUN_FREE:
-    case CASCADE_RUN_REVIVE:
         csc_memory_runs_take(model, cascade->run);
         cascade->run->row = plan->run_row;
         csc_memory_runs_place(model, cascade->run);

@@ -70,9 +70,8 @@ csc_memory_limits_drop(void *self, const char *queue_name, bool *done)
     csc_assert(csc_lock_is_none_held());
     csc_lock_take(&memory->model->mutex);
     queue = csc_memory_names_get(&memory->model->queues, queue_name);
-    *done = !csc_memory_turns_is_kept(queue) ||
-            csc_tree_count(&queue->turns) + csc_tree_count(&queue->slots) == 0;
-    if (*done && queue != NULL)
+    *done = csc_memory_turns_is_kept(queue);
+    if (*done)
         change(queue, &none, 0, &about);
     csc_lock_give(&memory->model->mutex);
     csc_mem_free(about);

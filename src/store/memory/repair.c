@@ -51,7 +51,6 @@ prepare(repair_plan *plan, const cascade_repair *repair)
     plan->run->row.claim_no = 0;
     plan->run->row.takeovers = 0;
     plan->run->row.needs = NULL;
-    plan->run->row.limit_key = "";
     plan->run->row.slot = 0;
     return true;
 }

@@ -260,6 +260,7 @@ close_memory(void *self)
     csc_memory *memory = self;
 
     release_model(memory->model);
+    csc_turn_fini(&memory->turns);
     csc_mem_free(memory);
 }
 

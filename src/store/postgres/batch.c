@@ -126,6 +126,7 @@ add_revive(csc_postgres_rows *rows, const cascade_change *change)
     csc_postgres_rows_uuid(rows, 0, &change->cascade.id);
     csc_postgres_rows_text(rows, 1, change->run.queue);
     csc_postgres_rows_i32(rows, 2, change->run.priority);
+    csc_postgres_rows_text(rows, 3, change->run.limit_key);
     rows->count++;
 }
 
@@ -261,7 +262,7 @@ start_rows(csc_postgres_batch *batch)
     csc_postgres_rows_start(&batch->cascades, "usit");
     csc_postgres_rows_start(&batch->resets, "u");
     csc_postgres_rows_start(&batch->frees, "uls");
-    csc_postgres_rows_start(&batch->revives, "usi");
+    csc_postgres_rows_start(&batch->revives, "usis");
     csc_postgres_rows_start(&batch->ends, "u");
     csc_postgres_rows_start(&batch->start_keys, "si");
     csc_postgres_rows_start(&batch->received, "lu");

@@ -2,8 +2,7 @@
  *
  * The limits of queues: set, list, drop. They are columns of the row that a
  * paused queue has too. Claims take a lock on that row before they give slots
- * (turns.c), so what is set here is in force for all that come later, and who
- * drops limits sees the slots that were given before.
+ * (turns.c), so what is set here is in force for all that come later.
  *
  * A set whose answer is lost is repeated, and finds the next version. It was
  * that set when what stands there is what it has written: then it is told as
@@ -180,20 +179,18 @@ drop_limits(csc_postgres_conn *conn, void *context)
     drop_state *state = context;
     csc_postgres_params name;
     csc_postgres_call calls[] = {
-        {.statement = CSC_POSTGRES_LOCK_LIMITS, .params = &name},
         {.statement = CSC_POSTGRES_DROP_LIMITS, .params = &name},
         {.statement = CSC_POSTGRES_CLEAR_QUEUE, .params = &name},
-        {.statement = CSC_POSTGRES_READ_LIMITS, .params = &name},
         {.statement = CSC_POSTGRES_CONFIRM}};
     cascade_err err;
 
     csc_assert(csc_lock_is_none_held());
     csc_postgres_params_init(&name);
     csc_postgres_params_text(&name, state->queue);
-    err = csc_postgres_conn_write(conn, "limits", calls, 5, NULL);
+    err = csc_postgres_conn_write(conn, "limits", calls, 3, NULL);
     if (err == CASCADE_OK)
-        state->done = PQntuples(calls[3].result) == 0;
-    csc_postgres_conn_clear(calls, 5);
+        state->done = PQntuples(calls[0].result) > 0;
+    csc_postgres_conn_clear(calls, 3);
     return err;
 }
 

@@ -136,6 +136,7 @@ add_repair(mend_state *state, const cascade_repair *repair)
     csc_postgres_rows_i32(rows, 9, repair->run_number);
     csc_postgres_seals_side(rows, 10, repair->was_seal);
     csc_postgres_seals_side(rows, 12, repair->seal);
+    csc_postgres_rows_text(rows, 14, repair->run.limit_key);
 }
 
 cascade_err
@@ -147,7 +148,7 @@ csc_postgres_mend_repair(void *self, const cascade_repair *repairs,
 
     csc_assert(csc_lock_is_none_held());
     csc_postgres_rows_start(&state.ids, "u");
-    csc_postgres_rows_start(&state.repairs, "usisisilsilsls");
+    csc_postgres_rows_start(&state.repairs, "usisisilsilslss");
     for (size_t i = 0; i < count; i++)
         add_repair(&state, &repairs[i]);
     err = run_mend(self, &state);

@@ -121,6 +121,7 @@ static void
 free_store(csc_postgres *store)
 {
     csc_postgres_sql_free(store->sql);
+    csc_turn_fini(&store->turns);
     csc_mem_free(store->schema);
     csc_mem_free(store->sequence);
     csc_mem_free(store->attached);

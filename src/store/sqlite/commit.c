@@ -312,6 +312,7 @@ update_run(write_state *state, const cascade_change *change,
     } else if (id == CSC_SQLITE_REVIVE_RUN) {
         csc_sqlite_call_add_text(&call, run->queue);
         csc_sqlite_call_add_i64(&call, run->priority);
+        csc_sqlite_call_add_text(&call, run->limit_key);
     }
     err = csc_sqlite_call_run(&call, &changes);
     if (err == CASCADE_OK && changes != 1)

@@ -94,14 +94,14 @@ csc_sqlite_limits_drop(void *self, const char *queue, bool *done)
     csc_assert(csc_lock_is_none_held());
     if (err != CASCADE_OK)
         return err;
-    err = run_for(conn, CSC_SQLITE_DROP_LIMITS, queue);
+    err = read_version(conn, queue, &there);
+    if (err == CASCADE_OK)
+        err = run_for(conn, CSC_SQLITE_DROP_LIMITS, queue);
     if (err == CASCADE_OK)
         err = run_for(conn, CSC_SQLITE_CLEAR_QUEUE, queue);
-    if (err == CASCADE_OK)
-        err = read_version(conn, queue, &there);
     err = csc_sqlite_txn_end(conn, err);
     if (err == CASCADE_OK)
-        *done = there == 0;
+        *done = there != 0;
     return err;
 }
 

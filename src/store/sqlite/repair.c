@@ -164,6 +164,7 @@ insert_run(csc_sqlite_conn *conn, const cascade_repair *repair)
 {
     cascade_run_row run = {.queue = repair->run.queue,
                            .priority = repair->run.priority,
+                           .limit_key = repair->run.limit_key,
                            .wake_at_ms = repair->run.wake_at_ms};
 
     return csc_sqlite_commit_insert_run(conn, &repair->was.id, &run);

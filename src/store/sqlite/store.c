@@ -222,6 +222,7 @@ csc_sqlite_free(csc_sqlite *store)
     csc_lock_fini_cond(&store->writer_freed);
     csc_lock_fini_cond(&store->reader_freed);
     csc_lock_fini_mutex(&store->mutex);
+    csc_turn_fini(&store->turns);
     csc_mem_free(store->path);
     csc_mem_free(store);
 }

@@ -38,7 +38,9 @@ typedef struct yard {
     atomic_int ended_of[USERS];
     atomic_int hops; /* runs that have begun of one that continues itself, */
     atomic_int ended_then; /* and how many had ended before the last of them */
-    atomic_bool shut;      /* functions do not return */
+    atomic_bool shut;      /* functions do not return, */
+    atomic_int tickets;    /* but for so many */
+    atomic_int tries;      /* of what fails the first time */
 } yard;
 
 static void
@@ -49,6 +51,22 @@ enter(gauge *g)
 
     while (now > most && !atomic_compare_exchange_weak(&g->most, &most, now))
         ;
+}
+
+/* Until the gate is open, or one may leave by a ticket. */
+static void
+stay(yard *y)
+{
+    int64_t end_ms = 0;
+    int left = 0;
+
+    do {
+        poll(NULL, 0, 1);
+        left = atomic_load(&y->tickets);
+        if (left > 0 &&
+            atomic_compare_exchange_strong(&y->tickets, &left, left - 1))
+            return;
+    } while (atomic_load(&y->shut) && in_time(&end_ms, LIMIT_MS));
 }
 
 static int
@@ -62,13 +80,10 @@ work(cascade_node *node, void *context)
 {
     yard *y = context;
     int user = user_of(node);
-    int64_t end_ms = 0;
 
     enter(&y->all);
     enter(&y->users[user]);
-    poll(NULL, 0, 1);
-    while (atomic_load(&y->shut) && in_time(&end_ms, LIMIT_MS))
-        poll(NULL, 0, 1);
+    stay(y);
     atomic_fetch_sub(&y->users[user].now, 1);
     atomic_fetch_sub(&y->all.now, 1);
     atomic_fetch_add(&y->ended_of[user], 1);
@@ -80,17 +95,25 @@ static cascade_err
 hop(cascade_node *node, void *context)
 {
     yard *y = context;
-    int64_t end_ms = 0;
 
     enter(&y->all);
-    do
-        poll(NULL, 0, 1);
-    while (atomic_load(&y->shut) && in_time(&end_ms, LIMIT_MS));
+    stay(y);
     atomic_fetch_sub(&y->all.now, 1);
     if (atomic_fetch_add(&y->hops, 1) + 1 < HOPS)
         return cascade_node_continue_as_new(node, "hop", NULL);
     atomic_store(&y->ended_then, atomic_load(&y->ended));
     return CASCADE_OK;
+}
+
+/* The first time; then it is one like the others. */
+static cascade_err
+fail_once(cascade_node *node, void *context)
+{
+    yard *y = context;
+
+    if (atomic_fetch_add(&y->tries, 1) == 0)
+        return cascade_node_error(node, "not yet");
+    return work(node, context);
 }
 
 static cascade_err
@@ -115,6 +138,8 @@ static void
 yard_open(yard *y, test_db *db, size_t count, int running, int each)
 {
     static const char *const queues[] = {QUEUE};
+    static const cascade_node_options once = {.size = sizeof(once),
+                                              .max_attempts = 1};
     const cascade_engine_options options = {.size = sizeof(options),
                                             .queues = queues,
                                             .queue_count = 1,
@@ -132,6 +157,8 @@ yard_open(yard *y, test_db *db, size_t count, int running, int each)
         assert_ok(
             cascade_engine_register(y->engines[i], "work", work, y, NULL));
         assert_ok(cascade_engine_register(y->engines[i], "hop", hop, y, NULL));
+        assert_ok(cascade_engine_register(y->engines[i], "fails", fail_once, y,
+                                          &once));
         assert_ok(cascade_engine_register(y->engines[i], "waits", wait_for_word,
                                           NULL, NULL));
         assert_ok(cascade_engine_start(y->engines[i]));
@@ -139,16 +166,24 @@ yard_open(yard *y, test_db *db, size_t count, int running, int each)
 }
 
 static cascade_uuid
-start(yard *y, const char *node, int user)
+start_by(yard *y, const char *node, int user, const char *limit_key)
 {
     const char name[] = {(char)('a' + user), '\0'};
-    const cascade_start_options options = {
-        .size = sizeof(options), .user_id = name, .queue = QUEUE};
+    const cascade_start_options options = {.size = sizeof(options),
+                                           .user_id = name,
+                                           .queue = QUEUE,
+                                           .limit_key = limit_key};
     cascade_started started;
 
     assert_ok(cascade_start(y->stores[(size_t)user % y->count], node, NULL,
                             &options, &started));
     return started.id;
+}
+
+static cascade_uuid
+start(yard *y, const char *node, int user)
+{
+    return start_by(y, node, user, NULL);
 }
 
 static void
@@ -171,33 +206,19 @@ await_running(yard *y, int count)
     assert_int_equal(atomic_load(&y->all.now), count);
 }
 
-/* Until the queue has no more that run or wait. */
-static void
-unset_limits(yard *y)
-{
-    int64_t end_ms = 0;
-    cascade_err err = CASCADE_ERR_REFUSED;
-
-    set_limits(y, 0, 0);
-    while (err == CASCADE_ERR_REFUSED && in_time(&end_ms, LIMIT_MS)) {
-        err = cascade_queue_unset(y->stores[0], QUEUE);
-        if (err == CASCADE_ERR_REFUSED)
-            poll(NULL, 0, 1);
-    }
-    assert_ok(err);
-}
-
 static void
 a_maximum_holds_for_all_engines(test_db *db)
 {
     yard y;
 
     yard_open(&y, db, HANDLES, 2, 0);
+    atomic_store(&y.shut, true);
     for (int i = 0; i < CROWD; i++)
         (void)start(&y, "work", i % USERS);
+    await_running(&y, 2);
+    atomic_store(&y.shut, false);
     await_ended(&y, CROWD);
-    assert_in_range(atomic_load(&y.all.most), 1, 2);
-    unset_limits(&y);
+    assert_int_equal(atomic_load(&y.all.most), 2);
 }
 
 static void
@@ -206,13 +227,15 @@ a_maximum_holds_for_each_key(test_db *db)
     yard y;
 
     yard_open(&y, db, HANDLES, 0, 1);
+    atomic_store(&y.shut, true);
     for (int i = 0; i < CROWD; i++)
         (void)start(&y, "work", i % USERS);
+    await_running(&y, USERS);
+    atomic_store(&y.shut, false);
     await_ended(&y, CROWD);
     for (int i = 0; i < USERS; i++)
         assert_int_equal(atomic_load(&y.users[i].most), 1);
-    assert_in_range(atomic_load(&y.all.most), 1, USERS);
-    unset_limits(&y);
+    assert_int_equal(atomic_load(&y.all.most), USERS);
 }
 
 /* With one place a crowd of one user's is started first: another's is not kept
@@ -236,7 +259,6 @@ a_crowd_does_not_keep_others_out(test_db *db)
     assert_in_range(atomic_load(&y.ended_of[0]) - before, 0, 8);
     await_ended(&y, CROWD + 1);
     assert_int_equal(atomic_load(&y.all.most), 1);
-    unset_limits(&y);
 }
 
 static void
@@ -254,7 +276,6 @@ what_waits_gives_its_place_up(test_db *db)
     assert_ok(cascade_signal(y.stores[0], &waiter, "word", NULL, NULL));
     assert_ok(cascade_wait(y.stores[0], &waiter, LIMIT_MS, NULL));
     assert_int_equal(atomic_load(&y.all.most), 1);
-    unset_limits(&y);
 }
 
 /* A cancellation of one that waits for its turn does not: nothing of it has to
@@ -278,7 +299,6 @@ what_waits_can_be_cancelled(test_db *db)
     atomic_store(&y.shut, false);
     await_ended(&y, 1);
     assert_int_equal(atomic_load(&y.all.most), 1);
-    unset_limits(&y);
 }
 
 /* The runs of one that continues itself follow each other in one slot: none of
@@ -301,7 +321,6 @@ what_continues_keeps_its_slot(test_db *db)
     assert_int_equal(atomic_load(&y.hops), HOPS);
     assert_int_equal(atomic_load(&y.all.most), 1);
     assert_int_equal(atomic_load(&y.ended_then), 0);
-    unset_limits(&y);
 }
 
 /* Raised while all wait; lowered while more run than it admits: none of those
@@ -319,10 +338,57 @@ limits_change_while_it_runs(test_db *db)
     set_limits(&y, 3, 0);
     await_running(&y, 3);
     set_limits(&y, 1, 0);
+    atomic_store(&y.tickets, 2);
+    await_ended(&y, 2);
+    assert_int_equal(atomic_load(&y.all.now), 1);
+    atomic_store(&y.all.most, 0);
     atomic_store(&y.shut, false);
     await_ended(&y, 12);
-    assert_int_equal(atomic_load(&y.all.most), 3);
-    unset_limits(&y);
+    assert_int_equal(atomic_load(&y.all.most), 1);
+}
+
+/* By a key of its own, whoever its user is; also when it has ended, and is
+ * retried. */
+static void
+a_retry_waits_by_its_key(test_db *db)
+{
+    cascade_request_options options = {.size = sizeof(options),
+                                       .wait_ms = LIMIT_MS};
+    yard y;
+    cascade_uuid failed;
+
+    yard_open(&y, db, HANDLES, 0, 1);
+    failed = start_by(&y, "fails", 0, "stripe");
+    assert_ok(cascade_wait(y.stores[0], &failed, LIMIT_MS, NULL));
+    atomic_store(&y.shut, true);
+    (void)start_by(&y, "work", 1, "stripe");
+    await_running(&y, 1);
+    assert_ok(cascade_retry(y.stores[0], &failed, &options));
+    (void)start_by(&y, "work", 2, "other");
+    await_running(&y, 2);
+    atomic_store(&y.tickets, 1);
+    await_ended(&y, 1);
+    atomic_store(&y.shut, false);
+    await_ended(&y, 3);
+    assert_int_equal(atomic_load(&y.tries), 2);
+    assert_int_equal(atomic_load(&y.all.most), 2);
+}
+
+/* Whatever runs and waits goes on. */
+static void
+limits_are_taken_away(test_db *db)
+{
+    yard y;
+
+    yard_open(&y, db, HANDLES, 1, 0);
+    atomic_store(&y.shut, true);
+    for (int i = 0; i < 4; i++)
+        (void)start(&y, "work", i % USERS);
+    await_running(&y, 1);
+    assert_ok(cascade_queue_unset(y.stores[0], QUEUE));
+    await_running(&y, 4);
+    atomic_store(&y.shut, false);
+    await_ended(&y, 4);
 }
 
 static const cascade_queue_info *
@@ -417,6 +483,8 @@ main(int argc, char **argv)
          STORES_ALL},
         {"limits_change_while_it_runs", limits_change_while_it_runs,
          STORES_ALL},
+        {"a_retry_waits_by_its_key", a_retry_waits_by_its_key, STORES_ALL},
+        {"limits_are_taken_away", limits_are_taken_away, STORES_ALL},
         {"limits_are_listed_and_versioned", limits_are_listed_and_versioned,
          STORES_ALL},
         {"limits_that_make_no_sense_are_refused",

@@ -438,20 +438,20 @@ a_slot_comes_back_when_its_run_is_freed(void **state)
     limits_assert_gets(&it, 5, 0);
 }
 
-/* One that goes on in the queue where it is keeps it. */
+/* It waits for its turn by its own key, whatever the run had before. */
 static void
-a_slot_comes_back_when_its_run_goes_to_another_queue(void **state)
+a_slot_comes_back_when_its_run_is_revived(void **state)
 {
     mail_scene it = mail_begin(*state);
     cascade_uuid id = limits_take_the_slot(&it);
     cascade_change *change = limits_write(&it, &id, CASCADE_RUN_REVIVE);
+    cascade_run_row run;
 
-    limits_do(&it, &id, CASCADE_RUN_REVIVE);
-    assert_int_equal(mail_run(&it, &id).slot, 1);
-    limits_assert_gets(&it, 5, 0);
-    change->run.queue = "other";
+    change->run.limit_key = "stripe";
     assert_ok(mail_write(&it, change));
-    assert_int_equal(mail_run(&it, &id).slot, 0);
+    run = mail_run(&it, &id);
+    assert_int_equal(run.slot, 0);
+    assert_string_equal(run.limit_key, "stripe");
     limits_assert_gets(&it, 5, 1);
 }
 
@@ -658,31 +658,28 @@ drop_limits(mail_scene *it, const char *queue)
     return done;
 }
 
-/* S100: what has a slot, or waits by its key, is not left alone. Without maxima
- * it drains. */
+/* S100: what waits by its key is given to whoever claims, and what has a slot
+ * counts for limits that are set later. */
 static void
-limits_are_dropped_when_nothing_needs_them(void **state)
+limits_are_dropped_whatever_runs(void **state)
 {
     mail_scene it = mail_begin(*state);
     limits_got got;
 
-    assert_true(drop_limits(&it, "default"));
+    assert_false(drop_limits(&it, "default"));
     limits_set(&it, "default", 1, 1);
-    limits_start_many(&it, "a", 2);
-    assert_false(drop_limits(&it, "default"));
-    limits_set(&it, "default", 0, 0);
-    got = limits_claim(&it, 5);
-    assert_int_equal(got.with_slot, 2);
-    assert_false(drop_limits(&it, "default"));
-    for (size_t i = 0; i < 2; i++)
-        limits_do(&it, &got.claimed[i].cascade_id, CASCADE_RUN_END);
+    limits_start_many(&it, "a", 3);
+    limits_assert_gets(&it, 5, 1);
     assert_true(drop_limits(&it, "default"));
+    assert_false(drop_limits(&it, "default"));
     assert_int_equal(list_limits(&it, NULL, "", 10).count, 0);
-    limits_start_many(&it, "a", 2);
     got = limits_claim(&it, 0);
     assert_int_equal(got.count, 2);
     assert_int_equal(got.with_slot, 0);
     assert_false(got.kept);
+    limits_set(&it, "default", 1, 0);
+    limits_start_many(&it, "b", 1);
+    limits_assert_gets(&it, 5, 0);
 }
 
 static void
@@ -718,7 +715,7 @@ conformance_limits(void)
         cmocka_unit_test(a_slot_comes_back_when_its_run_ends),
         cmocka_unit_test(a_slot_comes_back_when_its_run_is_deleted),
         cmocka_unit_test(a_slot_comes_back_when_its_run_is_freed),
-        cmocka_unit_test(a_slot_comes_back_when_its_run_goes_to_another_queue),
+        cmocka_unit_test(a_slot_comes_back_when_its_run_is_revived),
         cmocka_unit_test(slots_come_back_when_their_engine_stops),
         cmocka_unit_test(slots_come_back_when_their_engine_is_removed),
         cmocka_unit_test(a_repeated_commit_takes_no_slot_back),
@@ -726,7 +723,7 @@ conformance_limits(void)
         cmocka_unit_test(limits_are_kept_as_they_are_set),
         cmocka_unit_test(limits_are_set_where_they_are_as_they_were_read),
         cmocka_unit_test(limits_are_listed_by_name_in_pages),
-        cmocka_unit_test(limits_are_dropped_when_nothing_needs_them),
+        cmocka_unit_test(limits_are_dropped_whatever_runs),
         cmocka_unit_test(limits_are_dropped_from_a_paused_queue),
     };
 

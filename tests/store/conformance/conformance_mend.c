@@ -147,9 +147,11 @@ a_repair_gives_a_cascade_its_run(void **state)
                                    .queue = "o'neill",
                                    .priority = 7,
                                    .wake_at_ms = it.rows->now_ms - 5,
+                                   .limit_key = "stripe",
                                    .claim_no = 0};
     assert_true(repair_one(&it, &repair));
     run = mail_run(&it, &id);
+    assert_string_equal(run.limit_key, "stripe");
     assert_string_equal(run.queue, "o'neill");
     assert_int_equal(run.priority, 7);
     assert_int_equal(run.wake_at_ms, it.rows->now_ms - 5);
