@@ -268,6 +268,7 @@ struct sim_process {
     int64_t stopped_until_ms;
     int64_t down_until_ms; /* its connection */
     int64_t born_at_ms;    /* when the next one is born */
+    int64_t polled_ms;     /* when it was polled last, or born */
     sim_random random;     /* of its options */
     sim_engine engines[SIM_ENGINES_MAX];
     unsigned engine_count;

@@ -222,6 +222,9 @@ kill_count(wrap_move move, bool after)
     case WRAP_ERASE:
     case WRAP_SEAL:
     case WRAP_SEALS:
+    case WRAP_SET_LIMITS:
+    case WRAP_LIST_LIMITS:
+    case WRAP_DROP_LIMITS:
     case WRAP_LIST:
     case WRAP_WAIT:
     case WRAP_WAKE:

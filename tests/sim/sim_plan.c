@@ -41,12 +41,14 @@ const char *
 sim_move_name(int move)
 {
     static const char *const names[WRAP_MOVES] = {
-        "now",    "attach", "renew",  "detach", "engines", "remove",
-        "claim",  "load",   "commit", "submit", "receive", "key",
-        "find",   "link",   "sweep",  "strays", "pause",   "queues",
-        "totals", "schema", "scan",   "repair", "purge",   "erase",
-        "seal",   "seals",  "list",   "begin",  "finish",  "abandon",
-        "settle", "wait",   "wake",   "open",   "migrate", "close"};
+        "now",     "attach",     "renew",       "detach",      "engines",
+        "remove",  "claim",      "load",        "commit",      "submit",
+        "receive", "key",        "find",        "link",        "sweep",
+        "strays",  "pause",      "queues",      "totals",      "schema",
+        "scan",    "repair",     "purge",       "erase",       "seal",
+        "seals",   "set limits", "list limits", "drop limits", "list",
+        "begin",   "finish",     "abandon",     "settle",      "wait",
+        "wake",    "open",       "migrate",     "close"};
 
     return move < 0 ? "any call" : names[move];
 }

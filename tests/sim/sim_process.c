@@ -138,6 +138,7 @@ sim_process_birth(sim *s, sim_process *p)
     p->alive = true;
     p->dead = false;
     p->leaving = false;
+    p->polled_ms = s->now_ms;
     p->stopped_until_ms = 0;
     p->down_until_ms = 0;
     p->rule_times = 0;
@@ -216,6 +217,7 @@ sim_process_poll(sim *s, sim_process *p)
 
     if (check)
         sim_leases_read(s, &before);
+    p->polled_ms = s->now_ms;
     p->busy = true;
     p->current = e;
     if (s->depth > 0)

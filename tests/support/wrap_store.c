@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The wrapping driver; see wrap_store.h. Every move is one function: announce
- * it, forward it, report the answer.
+ * it, forward it, report the answer. Those of sub-tables are in wrap_tables.c.
  */
 #include "support/wrap_store.h"
 
@@ -10,36 +10,22 @@
 #include <string.h>
 
 #include "store/store.h"
+#include "support/wrap_internal.h"
 
 #define MIGRATE_TRIES 100
 
-/* One opened handle. */
-typedef struct handle {
-    wrap_store *wrap;
-    const cascade_store_driver *inner;
-    cascade_store_config config; /* the real store's */
-    const cascade_store_config *outer;
-    void *self;
-} handle;
-
-typedef struct fault {
-    bool hit;
-    wrap_when when;
-    cascade_err err;
-} fault;
-
-static fault
+static wrap_fault
 take_fault(wrap_store *wrap, wrap_move move)
 {
     wrap_rule *rule = &wrap->rules[move];
-    fault found = {0};
+    wrap_fault found = {0};
 
     pthread_mutex_lock(&wrap->mutex);
     if (rule->skip > 0 && rule->times > 0) {
         rule->skip--;
     } else if (rule->times > 0) {
         rule->times--;
-        found = (fault){true, rule->when, rule->err};
+        found = (wrap_fault){true, rule->when, rule->err};
     }
     pthread_mutex_unlock(&wrap->mutex);
     if (found.hit)
@@ -62,8 +48,8 @@ report(wrap_store *wrap, const wrap_call *call, cascade_err err)
 }
 
 /* What is done before a move: an error is its answer. */
-static cascade_err
-enter(handle *h, wrap_call *call, fault *found)
+cascade_err
+wrap_enter(wrap_handle *h, wrap_call *call, wrap_fault *found)
 {
     wrap_store *wrap = h->wrap;
     cascade_err err = CASCADE_OK;
@@ -72,7 +58,7 @@ enter(handle *h, wrap_call *call, fault *found)
     call->self = h->self;
     if (h->config.sealed != h->outer->sealed) /* a test has said so since */
         h->config.sealed = h->outer->sealed;
-    *found = (fault){0};
+    *found = (wrap_fault){0};
     if (wrap->before != NULL)
         err = wrap->before(wrap->context, call);
     if (err == CASCADE_OK)
@@ -83,8 +69,9 @@ enter(handle *h, wrap_call *call, fault *found)
 }
 
 /* What is done after it. */
-static cascade_err
-leave(handle *h, const wrap_call *call, const fault *found, cascade_err answer)
+cascade_err
+wrap_leave(wrap_handle *h, const wrap_call *call, const wrap_fault *found,
+           cascade_err answer)
 {
     wrap_store *wrap = h->wrap;
     cascade_err err = answer;
@@ -100,18 +87,18 @@ leave(handle *h, const wrap_call *call, const fault *found, cascade_err answer)
 
 /* Opens the real store; one that the test says is not open is closed again. */
 static cascade_err
-open_inner(handle *h)
+open_inner(wrap_handle *h)
 {
     wrap_call call = {.move = WRAP_OPEN};
-    fault found;
-    cascade_err err = enter(h, &call, &found);
+    wrap_fault found;
+    cascade_err err = wrap_enter(h, &call, &found);
     cascade_err told = err;
 
     if (err != CASCADE_OK)
         return err;
     err = h->inner->open(h->wrap->inner_url, &h->config, &h->self);
     call.self = h->self;
-    told = leave(h, &call, &found, err);
+    told = wrap_leave(h, &call, &found, err);
     if (err == CASCADE_OK && told != CASCADE_OK)
         h->inner->close(h->self);
     return told;
@@ -121,7 +108,7 @@ static cascade_err
 wrap_open(const char *url, const cascade_store_config *config, void **self)
 {
     void *pointer = NULL;
-    handle *h = calloc(1, sizeof(*h));
+    wrap_handle *h = calloc(1, sizeof(*h));
     cascade_err err = CASCADE_OK;
 
     if (h == NULL || sscanf(url, "wrap:%p", &pointer) != 1) {
@@ -146,7 +133,7 @@ wrap_open(const char *url, const cascade_store_config *config, void **self)
 /* A deadline that is short on purpose may be too short for all of that on a
  * machine that is busy; what was done stays. */
 static cascade_err
-migrate_inner(const handle *h, cascade_migrate mode)
+migrate_inner(const wrap_handle *h, cascade_migrate mode)
 {
     cascade_err err = h->inner->migrate(h->self, mode);
 
@@ -160,115 +147,116 @@ migrate_inner(const handle *h, cascade_migrate mode)
 static cascade_err
 wrap_migrate(void *self, cascade_migrate mode)
 {
-    handle *h = self;
+    wrap_handle *h = self;
     wrap_call call = {.move = WRAP_MIGRATE};
-    fault found;
-    cascade_err err = enter(h, &call, &found);
+    wrap_fault found;
+    cascade_err err = wrap_enter(h, &call, &found);
 
     if (err != CASCADE_OK)
         return err;
-    return leave(h, &call, &found, migrate_inner(h, mode));
+    return wrap_leave(h, &call, &found, migrate_inner(h, mode));
 }
 
 static cascade_err
 wrap_now(void *self, int64_t *now_ms)
 {
-    handle *h = self;
+    wrap_handle *h = self;
     wrap_call call = {.move = WRAP_NOW};
-    fault found;
-    cascade_err err = enter(h, &call, &found);
+    wrap_fault found;
+    cascade_err err = wrap_enter(h, &call, &found);
 
     if (err != CASCADE_OK)
         return err;
-    return leave(h, &call, &found, h->inner->now(h->self, now_ms));
+    return wrap_leave(h, &call, &found, h->inner->now(h->self, now_ms));
 }
 
 static cascade_err
 wrap_attach(void *self, const cascade_incarnation *incarnation)
 {
-    handle *h = self;
-    wrap_call call = {.move = WRAP_ATTACH};
-    fault found;
-    cascade_err err = enter(h, &call, &found);
+    wrap_handle *h = self;
+    wrap_call call = {.move = WRAP_ATTACH,
+                      .engine_id = &incarnation->engine_id};
+    wrap_fault found;
+    cascade_err err = wrap_enter(h, &call, &found);
 
     if (err != CASCADE_OK)
         return err;
-    return leave(h, &call, &found, h->inner->attach(h->self, incarnation));
+    return wrap_leave(h, &call, &found, h->inner->attach(h->self, incarnation));
 }
 
 static cascade_err
 wrap_renew(void *self, const cascade_uuid *engine_id, int64_t lease_ms,
            int64_t *now_ms)
 {
-    handle *h = self;
+    wrap_handle *h = self;
     wrap_call call = {.move = WRAP_RENEW};
-    fault found;
-    cascade_err err = enter(h, &call, &found);
+    wrap_fault found;
+    cascade_err err = wrap_enter(h, &call, &found);
 
     if (err != CASCADE_OK)
         return err;
-    return leave(h, &call, &found,
-                 h->inner->renew(h->self, engine_id, lease_ms, now_ms));
+    return wrap_leave(h, &call, &found,
+                      h->inner->renew(h->self, engine_id, lease_ms, now_ms));
 }
 
 static cascade_err
 wrap_detach(void *self, const cascade_uuid *engine_id)
 {
-    handle *h = self;
+    wrap_handle *h = self;
     wrap_call call = {.move = WRAP_DETACH};
-    fault found;
-    cascade_err err = enter(h, &call, &found);
+    wrap_fault found;
+    cascade_err err = wrap_enter(h, &call, &found);
 
     if (err != CASCADE_OK)
         return err;
-    return leave(h, &call, &found, h->inner->detach(h->self, engine_id));
+    return wrap_leave(h, &call, &found, h->inner->detach(h->self, engine_id));
 }
 
 static cascade_err
 wrap_engines(void *self, cascade_engine_sink sink, void *context, bool *orphans)
 {
-    handle *h = self;
+    wrap_handle *h = self;
     wrap_call call = {.move = WRAP_ENGINES};
-    fault found;
-    cascade_err err = enter(h, &call, &found);
+    wrap_fault found;
+    cascade_err err = wrap_enter(h, &call, &found);
 
     if (err != CASCADE_OK)
         return err;
-    return leave(h, &call, &found,
-                 h->inner->engines(h->self, sink, context, orphans));
+    return wrap_leave(h, &call, &found,
+                      h->inner->engines(h->self, sink, context, orphans));
 }
 
 static cascade_err
 wrap_remove(void *self, const cascade_uuid *dead, size_t dead_count,
             size_t limit, size_t *freed)
 {
-    handle *h = self;
+    wrap_handle *h = self;
     wrap_call call = {.move = WRAP_REMOVE};
-    fault found;
-    cascade_err err = enter(h, &call, &found);
+    wrap_fault found;
+    cascade_err err = wrap_enter(h, &call, &found);
 
     if (err != CASCADE_OK)
         return err;
     err = h->inner->remove(h->self, dead, dead_count, limit, freed);
     call.freed = freed;
-    return leave(h, &call, &found, err);
+    return wrap_leave(h, &call, &found, err);
 }
 
 static cascade_err
 wrap_claim(void *self, const cascade_claim *claim, cascade_claimed *claimed,
            cascade_claim_result *result)
 {
-    handle *h = self;
+    wrap_handle *h = self;
     wrap_call call = {.move = WRAP_CLAIM};
-    fault found;
-    cascade_err err = enter(h, &call, &found);
+    wrap_fault found;
+    cascade_err err = wrap_enter(h, &call, &found);
 
     if (err != CASCADE_OK)
         return err;
     err = h->inner->claim(h->self, claim, claimed, result);
     call.claimed = result;
     call.claims = claimed;
-    return leave(h, &call, &found, err);
+    return wrap_leave(h, &call, &found, err);
 }
 
 /* A load or a scan whose rows are counted. */
@@ -338,7 +326,7 @@ static cascade_err
 wrap_load(void *self, const cascade_uuid *ids, size_t count, unsigned parts,
           const cascade_load_sink *sink)
 {
-    handle *h = self;
+    wrap_handle *h = self;
     wrap_call call = {
         .move = WRAP_LOAD, .ids = ids, .id_count = count, .parts = parts};
     loading l = {h->wrap, &call, sink};
@@ -348,46 +336,46 @@ wrap_load(void *self, const cascade_uuid *ids, size_t count, unsigned parts,
                                        .on_event = give_event,
                                        .on_message = give_message,
                                        .on_seal = give_seal};
-    fault found;
-    cascade_err err = enter(h, &call, &found);
+    wrap_fault found;
+    cascade_err err = wrap_enter(h, &call, &found);
 
     if (err != CASCADE_OK)
         return err;
-    return leave(h, &call, &found,
-                 h->inner->load(h->self, ids, count, parts, &counted));
+    return wrap_leave(h, &call, &found,
+                      h->inner->load(h->self, ids, count, parts, &counted));
 }
 
 static cascade_err
 wrap_commit(void *self, const cascade_batch *batch, bool *existed)
 {
-    handle *h = self;
+    wrap_handle *h = self;
     wrap_call call = {.move = WRAP_COMMIT, .batch = batch};
-    fault found;
-    cascade_err err = enter(h, &call, &found);
+    wrap_fault found;
+    cascade_err err = wrap_enter(h, &call, &found);
 
     if (err != CASCADE_OK)
         return err;
     err = h->inner->commit(h->self, batch, existed);
     call.existed = existed;
-    return leave(h, &call, &found, err);
+    return wrap_leave(h, &call, &found, err);
 }
 
 static cascade_err
 wrap_submit(void *self, const cascade_submission *submission)
 {
-    handle *h = self;
+    wrap_handle *h = self;
     wrap_call call = {.move = WRAP_SUBMIT,
                       .starts = submission->starts,
                       .start_count = submission->start_count,
                       .submission = submission};
-    fault found;
-    cascade_err err = enter(h, &call, &found);
+    wrap_fault found;
+    cascade_err err = wrap_enter(h, &call, &found);
 
     if (err != CASCADE_OK)
         return err;
     err = h->inner->submit(h->self, submission);
     call.existed = submission->existed;
-    return leave(h, &call, &found, err);
+    return wrap_leave(h, &call, &found, err);
 }
 
 /* A look for messages, which are counted. */
@@ -411,236 +399,33 @@ static cascade_err
 wrap_receive(void *self, const cascade_receive *receive,
              cascade_message_sink sink, void *context)
 {
-    handle *h = self;
+    wrap_handle *h = self;
     wrap_call call = {.move = WRAP_RECEIVE};
     receiving r = {h->wrap, &call, sink, context};
-    fault found;
-    cascade_err err = enter(h, &call, &found);
+    wrap_fault found;
+    cascade_err err = wrap_enter(h, &call, &found);
 
     if (err != CASCADE_OK)
         return err;
-    return leave(h, &call, &found,
-                 h->inner->receive(h->self, receive, give_received, &r));
-}
-
-static cascade_err
-wrap_key(void *self, const char *user_id, const char *key, int32_t *run_number)
-{
-    handle *h = self;
-    wrap_call call = {.move = WRAP_KEY};
-    fault found;
-    cascade_err err = enter(h, &call, &found);
-
-    if (err != CASCADE_OK)
-        return err;
-    return leave(h, &call, &found,
-                 h->inner->chain->key(h->self, user_id, key, run_number));
-}
-
-static cascade_err
-wrap_find(void *self, const char *const *paths, size_t count,
-          cascade_found *where)
-{
-    handle *h = self;
-    wrap_call call = {.move = WRAP_FIND};
-    fault found;
-    cascade_err err = enter(h, &call, &found);
-
-    if (err != CASCADE_OK)
-        return err;
-    return leave(h, &call, &found,
-                 h->inner->chain->find(h->self, paths, count, where));
-}
-
-static cascade_err
-wrap_link(void *self, const cascade_link *link)
-{
-    handle *h = self;
-    wrap_call call = {.move = WRAP_LINK};
-    fault found;
-    cascade_err err = enter(h, &call, &found);
-
-    if (err != CASCADE_OK)
-        return err;
-    return leave(h, &call, &found, h->inner->chain->link(h->self, link));
-}
-
-static cascade_err
-wrap_sweep(void *self, const cascade_uuid *root, size_t limit,
-           cascade_uuid *cursor, bool *more)
-{
-    handle *h = self;
-    wrap_call call = {.move = WRAP_SWEEP};
-    fault found;
-    cascade_err err = enter(h, &call, &found);
-
-    if (err != CASCADE_OK)
-        return err;
-    return leave(h, &call, &found,
-                 h->inner->chain->sweep(h->self, root, limit, cursor, more));
-}
-
-static cascade_err
-wrap_strays(void *self, cascade_stray kind, size_t limit, cascade_uuid *cursor,
-            cascade_fault_sink sink, void *context, bool *more)
-{
-    handle *h = self;
-    wrap_call call = {.move = WRAP_STRAYS};
-    fault found;
-    cascade_err err = enter(h, &call, &found);
-
-    if (err != CASCADE_OK)
-        return err;
-    return leave(h, &call, &found,
-                 h->inner->manage->strays(h->self, kind, limit, cursor, sink,
-                                          context, more));
-}
-
-static cascade_err
-wrap_pause(void *self, const char *queue, bool paused, const char *about,
-           bool *changed)
-{
-    handle *h = self;
-    wrap_call call = {.move = WRAP_PAUSE};
-    fault found;
-    cascade_err err = enter(h, &call, &found);
-
-    if (err != CASCADE_OK)
-        return err;
-    return leave(
-        h, &call, &found,
-        h->inner->manage->pause(h->self, queue, paused, about, changed));
-}
-
-static cascade_err
-wrap_queues(void *self, cascade_queue_sink sink, void *context)
-{
-    handle *h = self;
-    wrap_call call = {.move = WRAP_QUEUES};
-    fault found;
-    cascade_err err = enter(h, &call, &found);
-
-    if (err != CASCADE_OK)
-        return err;
-    return leave(h, &call, &found,
-                 h->inner->manage->queues(h->self, sink, context));
-}
-
-static cascade_err
-wrap_totals(void *self, cascade_totals *totals)
-{
-    handle *h = self;
-    wrap_call call = {.move = WRAP_TOTALS};
-    fault found;
-    cascade_err err = enter(h, &call, &found);
-
-    if (err != CASCADE_OK)
-        return err;
-    return leave(h, &call, &found, h->inner->manage->totals(h->self, totals));
-}
-
-static cascade_err
-wrap_schema(void *self, cascade_migration_sink sink, void *context)
-{
-    handle *h = self;
-    wrap_call call = {.move = WRAP_SCHEMA};
-    fault found;
-    cascade_err err = enter(h, &call, &found);
-
-    if (err != CASCADE_OK)
-        return err;
-    return leave(h, &call, &found,
-                 h->inner->manage->schema(h->self, sink, context));
+    return wrap_leave(h, &call, &found,
+                      h->inner->receive(h->self, receive, give_received, &r));
 }
 
 static cascade_err
 wrap_scan(void *self, const cascade_scan *scan, const cascade_load_sink *sink)
 {
-    handle *h = self;
+    wrap_handle *h = self;
     wrap_call call = {.move = WRAP_SCAN, .scan = scan};
     loading l = {h->wrap, &call, sink};
     const cascade_load_sink counted = {
         .context = &l, .on_execution = give_execution, .on_event = give_event};
-    fault found;
-    cascade_err err = enter(h, &call, &found);
+    wrap_fault found;
+    cascade_err err = wrap_enter(h, &call, &found);
 
     if (err != CASCADE_OK)
         return err;
-    return leave(h, &call, &found, h->inner->scan(h->self, scan, &counted));
-}
-
-static cascade_err
-wrap_repair(void *self, const cascade_repair *repairs, size_t count, bool *done)
-{
-    handle *h = self;
-    wrap_call call = {.move = WRAP_REPAIR};
-    fault found;
-    cascade_err err = enter(h, &call, &found);
-
-    if (err != CASCADE_OK)
-        return err;
-    return leave(h, &call, &found,
-                 h->inner->manage->repair(h->self, repairs, count, done));
-}
-
-static cascade_err
-wrap_purge(void *self, const cascade_uuid *ids, size_t count,
-           int64_t updated_before_ms, size_t *deleted)
-{
-    handle *h = self;
-    wrap_call call = {.move = WRAP_PURGE};
-    fault found;
-    cascade_err err = enter(h, &call, &found);
-
-    if (err != CASCADE_OK)
-        return err;
-    return leave(h, &call, &found,
-                 h->inner->manage->purge(h->self, ids, count, updated_before_ms,
-                                         deleted));
-}
-
-static cascade_err
-wrap_erase(void *self, const cascade_uuid *engine_id, bool *more)
-{
-    handle *h = self;
-    wrap_call call = {.move = WRAP_ERASE, .engine_id = engine_id};
-    fault found;
-    cascade_err err = enter(h, &call, &found);
-
-    if (err != CASCADE_OK)
-        return err;
-    return leave(h, &call, &found,
-                 h->inner->manage->erase(h->self, engine_id, more));
-}
-
-static cascade_err
-wrap_seal(void *self, const cascade_reseal *reseals, size_t count, bool *done)
-{
-    handle *h = self;
-    wrap_call call = {.move = WRAP_SEAL};
-    fault found;
-    cascade_err err = enter(h, &call, &found);
-
-    if (err != CASCADE_OK)
-        return err;
-    return leave(h, &call, &found,
-                 h->inner->integrity->seal(h->self, reseals, count, done));
-}
-
-static cascade_err
-wrap_seals(void *self, const cascade_uuid *after, size_t limit,
-           cascade_seal_sink sink, void *context)
-{
-    handle *h = self;
-    wrap_call call = {.move = WRAP_SEALS};
-    fault found;
-    cascade_err err = enter(h, &call, &found);
-
-    if (err != CASCADE_OK)
-        return err;
-    return leave(
-        h, &call, &found,
-        h->inner->integrity->seals(h->self, after, limit, sink, context));
+    return wrap_leave(h, &call, &found,
+                      h->inner->scan(h->self, scan, &counted));
 }
 
 /* A list that leaves out. */
@@ -664,20 +449,20 @@ static cascade_err
 wrap_list(void *self, const cascade_query *query, cascade_list_sink sink,
           void *context)
 {
-    handle *h = self;
+    wrap_handle *h = self;
     wrap_call call = {.move = WRAP_LIST};
     listing l = {h->wrap, sink, context};
-    fault found;
-    cascade_err err = enter(h, &call, &found);
+    wrap_fault found;
+    cascade_err err = wrap_enter(h, &call, &found);
 
     if (err != CASCADE_OK)
         return err;
-    return leave(h, &call, &found,
-                 h->inner->list(h->self, query, list_some, &l));
+    return wrap_leave(h, &call, &found,
+                      h->inner->list(h->self, query, list_some, &l));
 }
 
 static cascade_err
-begin_inner(const handle *h, int64_t limit_ms, cascade_native *native)
+begin_inner(const wrap_handle *h, int64_t limit_ms, cascade_native *native)
 {
     const wrap_natives *lent = h->wrap->natives;
 
@@ -686,7 +471,7 @@ begin_inner(const handle *h, int64_t limit_ms, cascade_native *native)
 }
 
 static cascade_err
-finish_inner(const handle *h, cascade_native *native,
+finish_inner(const wrap_handle *h, cascade_native *native,
              const cascade_batch *batch, bool *existed)
 {
     const wrap_natives *lent = h->wrap->natives;
@@ -698,7 +483,7 @@ finish_inner(const handle *h, cascade_native *native,
 }
 
 static cascade_err
-abandon_inner(const handle *h, cascade_native *native)
+abandon_inner(const wrap_handle *h, cascade_native *native)
 {
     const wrap_natives *lent = h->wrap->natives;
 
@@ -707,7 +492,7 @@ abandon_inner(const handle *h, cascade_native *native)
 }
 
 static cascade_err
-settle_inner(const handle *h, const cascade_uuid *engine_id, uint32_t lane,
+settle_inner(const wrap_handle *h, const cascade_uuid *engine_id, uint32_t lane,
              int64_t number, bool *committed)
 {
     const wrap_natives *lent = h->wrap->natives;
@@ -722,17 +507,17 @@ settle_inner(const handle *h, const cascade_uuid *engine_id, uint32_t lane,
 static cascade_err
 wrap_begin(void *self, int64_t limit_ms, cascade_native *native)
 {
-    handle *h = self;
+    wrap_handle *h = self;
     wrap_call call = {.move = WRAP_BEGIN};
-    fault found;
-    cascade_err err = enter(h, &call, &found);
+    wrap_fault found;
+    cascade_err err = wrap_enter(h, &call, &found);
 
     if (err != CASCADE_OK)
         return err;
     err = begin_inner(h, limit_ms, native);
     if (err != CASCADE_OK)
-        return leave(h, &call, &found, err);
-    err = leave(h, &call, &found, err);
+        return wrap_leave(h, &call, &found, err);
+    err = wrap_leave(h, &call, &found, err);
     if (err != CASCADE_OK)
         (void)abandon_inner(h, native);
     return err;
@@ -743,10 +528,10 @@ static cascade_err
 wrap_finish(void *self, cascade_native *native, const cascade_batch *batch,
             bool *existed)
 {
-    handle *h = self;
+    wrap_handle *h = self;
     wrap_call call = {.move = WRAP_FINISH, .batch = batch};
-    fault found;
-    cascade_err err = enter(h, &call, &found);
+    wrap_fault found;
+    cascade_err err = wrap_enter(h, &call, &found);
 
     if (err != CASCADE_OK) {
         (void)abandon_inner(h, native);
@@ -754,20 +539,20 @@ wrap_finish(void *self, cascade_native *native, const cascade_batch *batch,
     }
     err = finish_inner(h, native, batch, existed);
     call.existed = existed;
-    return leave(h, &call, &found, err);
+    return wrap_leave(h, &call, &found, err);
 }
 
 static cascade_err
 wrap_abandon(void *self, cascade_native *native)
 {
-    handle *h = self;
+    wrap_handle *h = self;
     wrap_call call = {.move = WRAP_ABANDON};
-    fault found;
+    wrap_fault found;
     cascade_err err = CASCADE_OK;
 
-    (void)enter(h, &call, &found);
+    (void)wrap_enter(h, &call, &found);
     err = abandon_inner(h, native);
-    (void)leave(h, &call, &found, CASCADE_OK);
+    (void)wrap_leave(h, &call, &found, CASCADE_OK);
     return err;
 }
 
@@ -775,87 +560,61 @@ static cascade_err
 wrap_settle(void *self, const cascade_uuid *engine_id, uint32_t lane,
             int64_t number, bool *committed)
 {
-    handle *h = self;
+    wrap_handle *h = self;
     wrap_call call = {
         .move = WRAP_SETTLE, .engine_id = engine_id, .lane = lane};
-    fault found;
-    cascade_err err = enter(h, &call, &found);
+    wrap_fault found;
+    cascade_err err = wrap_enter(h, &call, &found);
 
     if (err != CASCADE_OK)
         return err;
     err = settle_inner(h, engine_id, lane, number, committed);
     call.committed = committed;
-    return leave(h, &call, &found, err);
+    return wrap_leave(h, &call, &found, err);
 }
 
 static cascade_err
 wrap_wait(void *self, int wake_fd, int64_t timeout_ms, cascade_waited *result)
 {
-    handle *h = self;
+    wrap_handle *h = self;
     wrap_call call = {.move = WRAP_WAIT};
-    fault found;
-    cascade_err err = enter(h, &call, &found);
+    wrap_fault found;
+    cascade_err err = wrap_enter(h, &call, &found);
 
     if (err != CASCADE_OK)
         return err;
-    return leave(h, &call, &found,
-                 h->inner->wait(h->self, wake_fd, timeout_ms, result));
+    return wrap_leave(h, &call, &found,
+                      h->inner->wait(h->self, wake_fd, timeout_ms, result));
 }
 
 static cascade_err
 wrap_wake(void *self)
 {
-    handle *h = self;
+    wrap_handle *h = self;
     wrap_call call = {.move = WRAP_WAKE};
-    fault found;
-    cascade_err err = enter(h, &call, &found);
+    wrap_fault found;
+    cascade_err err = wrap_enter(h, &call, &found);
 
     if (err != CASCADE_OK)
         return err;
-    return leave(h, &call, &found, h->inner->wake(h->self));
+    return wrap_leave(h, &call, &found, h->inner->wake(h->self));
 }
 
 static void
 wrap_close(void *self)
 {
-    handle *h = self;
+    wrap_handle *h = self;
     wrap_call call = {.move = WRAP_CLOSE};
-    fault none;
+    wrap_fault none;
 
-    (void)enter(h, &call, &none);
+    (void)wrap_enter(h, &call, &none);
     h->inner->close(h->self);
     call.self = NULL;
-    (void)leave(h, &call, &none, CASCADE_OK);
+    (void)wrap_leave(h, &call, &none, CASCADE_OK);
     free(h);
 }
 
 /* ---- The object --------------------------------------------------------- */
-
-static const cascade_store_chain chain = {
-    .size = sizeof(chain),
-    .key = wrap_key,
-    .find = wrap_find,
-    .link = wrap_link,
-    .sweep = wrap_sweep,
-};
-
-static const cascade_store_manage manage = {
-    .size = sizeof(manage),
-    .pause = wrap_pause,
-    .queues = wrap_queues,
-    .totals = wrap_totals,
-    .schema = wrap_schema,
-    .repair = wrap_repair,
-    .purge = wrap_purge,
-    .erase = wrap_erase,
-    .strays = wrap_strays,
-};
-
-static const cascade_store_integrity integrity = {
-    .size = sizeof(integrity),
-    .seal = wrap_seal,
-    .seals = wrap_seals,
-};
 
 static const cascade_store_driver moves = {
     .abi = CASCADE_STORE_ABI,
@@ -903,9 +662,10 @@ set_moves(wrap_store *wrap)
     wrap->driver.name = inner->name;
     wrap->driver.lane_max = inner->lane_max;
     wrap->driver.server_clock = inner->server_clock;
-    wrap->driver.chain = inner->chain != NULL ? &chain : NULL;
-    wrap->driver.manage = inner->manage != NULL ? &manage : NULL;
-    wrap->driver.integrity = inner->integrity != NULL ? &integrity : NULL;
+    wrap->driver.chain = inner->chain != NULL ? &wrap_chain : NULL;
+    wrap->driver.manage = inner->manage != NULL ? &wrap_manage : NULL;
+    wrap->driver.integrity = inner->integrity != NULL ? &wrap_integrity : NULL;
+    wrap->driver.limits = inner->limits != NULL ? &wrap_limits : NULL;
     if (inner->node_txn != NULL)
         set_node_txn(wrap, inner->node_txn->native,
                      inner->node_txn->native_max);

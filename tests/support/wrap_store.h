@@ -59,6 +59,9 @@ typedef enum wrap_move {
     WRAP_ERASE,
     WRAP_SEAL,
     WRAP_SEALS,
+    WRAP_SET_LIMITS,
+    WRAP_LIST_LIMITS,
+    WRAP_DROP_LIMITS,
     WRAP_LIST,
     WRAP_BEGIN,
     WRAP_FINISH,
@@ -87,9 +90,12 @@ typedef struct wrap_call {
     const cascade_claim_result *claimed;  /* CLAIM: after it */
     const cascade_claimed *claims;        /* the runs of it */
     const size_t *freed;                  /* REMOVE: after it */
-    const cascade_uuid *engine_id;        /* SETTLE: of whom */
+    const cascade_uuid *engine_id;        /* SETTLE: of whom; ATTACH */
     uint32_t lane;                        /* SETTLE */
     const bool *committed;                /* SETTLE: after it */
+    const cascade_limits_row *limits;     /* SET_LIMITS */
+    const char *queue;                    /* LIST_LIMITS, DROP_LIMITS */
+    const bool *done;                     /* SET_, DROP_LIMITS: after it */
     void *self; /* the real store's; NULL before OPEN and after CLOSE */
 } wrap_call;
 

@@ -45,6 +45,7 @@ the_wrapping_store_knows_every_move(void **state)
         MOVES(key, cascade_store_chain, sizeof(cascade_store_chain)) +
         MOVES(pause, cascade_store_manage, sizeof(cascade_store_manage)) +
         MOVES(seal, cascade_store_integrity, sizeof(cascade_store_integrity)) +
+        MOVES(set, cascade_store_limits, sizeof(cascade_store_limits)) +
         MOVES(begin, cascade_store_node_txn, sizeof(cascade_store_node_txn));
 
     (void)state;
