@@ -10,6 +10,7 @@
  *   sim_cost.c      what a call takes, by its rows and bytes
  *   sim_giant.c     cascades that are large, and how the small ones fare
  *   sim_key.c       one key, started, written to and purged again and again
+ *   sim_slots.c     queues with limits, and who has a slot of one
  *   sim_ledger.c    transactions of nodes: what they write, and where
  *   sim_lease.c     who is removed, and when
  *   sim_client.c    what comes from outside: starts, looks
@@ -32,6 +33,7 @@
 #include "sim/sim_key.h"
 #include "sim/sim_ledger.h"
 #include "sim/sim_random.h"
+#include "sim/sim_slots.h"
 #include "support/oracle.h"
 #include "support/wrap_store.h"
 
@@ -129,6 +131,7 @@ struct sim_planned {
     char key[40];              /* "": an explicit or no id */
     bool explicit_id;
     const char *queue;
+    const char *limit_key; /* NULL: none */
     int priority;
     int64_t delay_ms;
     int64_t deadline_ms; /* 0: none */
@@ -209,12 +212,13 @@ typedef struct sim_plan {
     int64_t lease_max_ms;
     int64_t safety_ms; /* length of the safety phase */
     uint64_t calls;    /* or so many store calls */
-    sim_fault faults[SIM_FAULTS_MAX];
+    sim_fault faults[SIM_FAULTS_MAX + SIM_LIMIT_FAULTS_MAX];
     size_t fault_count;
     sim_planned cascades[SIM_CASCADES_MAX];
     size_t cascade_count;
     sim_size size;
     sim_key key;
+    sim_limits limits;
 } sim_plan;
 
 void sim_plan_make(sim_plan *plan, uint64_t seed);
@@ -249,6 +253,7 @@ typedef struct sim_engine {
     bool attached;            /* once */
     bool holds_left;          /* claimed what others left behind */
     cascade_uuid removed;     /* the incarnation that a fault removed */
+    bool kept[SIM_QUEUES];    /* it knows that the queue has limits */
 } sim_engine;
 
 /* A process of the simulated machines: a store handle and engines on it. */
@@ -287,8 +292,9 @@ struct sim_process {
     bool starting;     /* in a start, whose submits are these */
     cascade_uuid submitted[SIM_CASCADES_MAX];
     size_t submitted_count;
-    bool submit_done;  /* one took effect */
-    sim_leases leases; /* before the removal that is on the way */
+    bool submit_done;           /* one took effect */
+    sim_leases leases;          /* before the removal that is on the way */
+    bool kept_told[SIM_QUEUES]; /* by the claim that is on the way */
 };
 
 struct sim {
@@ -304,6 +310,7 @@ struct sim {
     cascade_store *eye; /* the oracle's own look at the store, never faulty */
     oracle *o;
     sim_ledger ledger; /* the application's */
+    sim_slots slots;
     sim_process processes[SIM_PROCESSES_MAX];
     sim_process client;
     int64_t now_ms;        /* virtual, from 0; monotonic */

@@ -93,6 +93,7 @@ add_start(sim *s, starting *call, sim_planned *c)
     *o = (cascade_start_options){.size = sizeof(*o),
                                  .user_id = "somebody",
                                  .queue = c->queue,
+                                 .limit_key = c->limit_key,
                                  .priority = c->priority,
                                  .delay_ms = c->delay_ms,
                                  .deadline_ms = c->deadline_ms};
@@ -226,7 +227,7 @@ sim_client_act(sim *s)
     p = draw_handle(s);
     if (p == NULL)
         return false;
-    if (sim_key_act_due(s, p))
+    if (sim_limits_act_due(s, p) || sim_key_act_due(s, p))
         return true;
     if (i == plan->cascade_count)
         return sim_mail_act(s, p);
@@ -253,6 +254,8 @@ sim_client_next(const sim *s)
 {
     int64_t next = sim_mail_next(s);
 
+    if (sim_limits_next(s) < next)
+        next = sim_limits_next(s);
     if (sim_key_next(s) < next)
         next = sim_key_next(s);
     for (size_t i = 0; i < s->plan->cascade_count; i++) {
@@ -270,7 +273,7 @@ sim_client_done(const sim *s)
     for (size_t i = 0; i < s->plan->cascade_count; i++)
         if (is_wanted(&s->plan->cascades[i]))
             return false;
-    return sim_mail_done(s) && sim_key_done(s);
+    return sim_limits_done(s) && sim_mail_done(s) && sim_key_done(s);
 }
 
 /* ---- What must be refused ----------------------------------------------- */

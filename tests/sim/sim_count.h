@@ -166,7 +166,14 @@
     X(KEY_WITH_SIGNAL, "of them started with a signal")                 \
     X(KEY_PURGED, "runs of it purged")                                  \
     X(KEY_PURGED_EARLY, "of them before a run that they continued as")  \
-    X(KEY_LINKED, "signals to the id of one that was purged")
+    X(KEY_LINKED, "signals to the id of one that was purged")           \
+    X(LIMITS_SET, "limits of queues set")                               \
+    X(LIMITS_UNSET, "limits taken away")                                \
+    X(LIMITS_REFUSED, "of either, refused")                             \
+    X(SLOTS, "slots given, of queues and of keys")                      \
+    X(SLOTS_FULL, "of them, the last there was room for")               \
+    X(CLAIMED_SLOTLESS, "cascades claimed without a slot")              \
+    X(BEGUN_BY_SLOT, "functions entered with a slot")
 
 typedef enum sim_count {
 #define SIM_COUNT_ENUM(name, text) SIM_##name,

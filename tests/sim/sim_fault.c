@@ -113,6 +113,7 @@ remove_engine(sim *s, sim_process *p)
         CASCADE_OK)
         sim_fail(s, "remove: %s", cascade_errmsg());
     sim_note(SIM_LOST_OWNERSHIP);
+    sim_slots_look(s);
     sim_leases_read(s, &p->leases);
     if (p->leases.orphans)
         sim_note(SIM_ORPHANS);
@@ -534,6 +535,7 @@ static void
 see(sim_process *p, const wrap_call *call)
 {
     sim_key_see(p, call);
+    sim_slots_see(p, call);
     if (call->move == WRAP_SETTLE)
         see_settle(p, call);
     if (call->move == WRAP_COMMIT || call->move == WRAP_FINISH)
@@ -603,6 +605,7 @@ sim_fault_after(void *context, const wrap_call *call, cascade_err answer)
     if (answer == CASCADE_OK)
         see(p, call);
     err = finish(p, call, sim_cost_after(p, call, answer));
+    sim_slots_told(p, call, err);
     if (err == CASCADE_ERR_FENCED)
         sim_small_fenced(p, call);
     if (err == CASCADE_ERR_FENCED && call->move == WRAP_COMMIT)

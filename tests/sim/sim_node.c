@@ -145,6 +145,7 @@ note_entry(sim_engine *e, const cascade_node *node, bool step,
         sim_note(SIM_ENTERED_LATE);
         return;
     }
+    sim_slots_entered(e, node);
     if (!cascade_node_is_cancelled(node)) /* then it cleans up at once */
         check_backoff(s, path, attempt, wait);
     oracle_set_open(s->o, csc_run_is_committing(node->run));

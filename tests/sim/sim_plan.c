@@ -255,6 +255,7 @@ sim_plan_make(sim_plan *plan, uint64_t seed)
         plan_cascade(plan, i);
     sim_size_plan(plan);
     sim_key_plan(plan);
+    sim_limits_plan(plan);
 }
 
 static const char *
@@ -274,6 +275,7 @@ sim_plan_print(const sim_plan *plan)
            plan->process_count, plan->safety_ms);
     sim_size_print(plan);
     sim_key_print(plan);
+    sim_limits_print(plan);
     for (size_t i = 0; i < plan->cascade_count; i++) {
         const sim_planned *c = &plan->cascades[i];
 

@@ -36,8 +36,6 @@ enum {
 /* ---- Birth -------------------------------------------------------------- */
 
 /* The first process knows all nodes and serves all queues. */
-static const char *const queue_names[] = {"default", "other", "slow"};
-
 static cascade_engine_options
 draw_options(sim_process *p)
 {
@@ -50,8 +48,8 @@ draw_options(sim_process *p)
     cascade_engine_options options = {.size = sizeof(options),
                                       .mode = CASCADE_MODE_INLINE,
                                       .poison_limit = SIM_POISON_LIMIT,
-                                      .queues = queue_names,
-                                      .queue_count = 3};
+                                      .queues = sim_queue_names,
+                                      .queue_count = SIM_QUEUES};
 
     options.lease_ms = leases_ms[sim_below(r, 3)];
     options.poll_interval_ms = polls_ms[sim_below(r, 3)];
@@ -78,10 +76,12 @@ open_engine(sim_process *p, sim_engine *e)
     cascade_engine_options options = draw_options(p);
     cascade_err err = cascade_engine_open(p->store, &options, &e->engine);
 
+    p->current = e;
     e->process = p;
     e->attached = false;
     e->holds_left = false;
     e->removed = (cascade_uuid){{0}};
+    memset(e->kept, 0, sizeof(e->kept));
     if (err != CASCADE_OK)
         return err;
     sim_register(e, p->slot == 0, &p->random);

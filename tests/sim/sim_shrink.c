@@ -10,7 +10,9 @@
 #include "sim/sim.h"
 
 #define RUNS_MAX 300
-#define ITEMS_MAX (SIM_FAULTS_MAX + SIM_CASCADES_MAX + SIM_GIANTS_MAX)
+#define ITEMS_MAX                                               \
+    (SIM_FAULTS_MAX + SIM_LIMIT_FAULTS_MAX + SIM_CASCADES_MAX + \
+     SIM_GIANTS_MAX + SIM_LIMIT_ACTS_MAX + SIM_KEY_ACTS_MAX)
 
 typedef struct shrinker {
     sim_plan *plan;
@@ -34,6 +36,9 @@ list_items(shrinker *shrink)
     for (size_t i = 0; i < plan->size.giant_count; i++)
         if (!plan->size.giants[i].off)
             shrink->items[shrink->count++] = &plan->size.giants[i].off;
+    for (size_t i = 0; i < plan->limits.act_count; i++)
+        if (!plan->limits.acts[i].off)
+            shrink->items[shrink->count++] = &plan->limits.acts[i].off;
     for (size_t i = 0; i < plan->key.act_count; i++)
         if (!plan->key.acts[i].off)
             shrink->items[shrink->count++] = &plan->key.acts[i].off;

@@ -570,6 +570,7 @@ open_world(sim *s, sim_plan *plan)
     oracle_follow(s->o);
     oracle_refuse_strangers(s->o);
     sim_key_open(s);
+    sim_limits_open(s);
     oracle_set_poison_limit(s->o, SIM_POISON_LIMIT);
     for (unsigned i = 0; i < SIM_PROCESSES_MAX; i++)
         sim_process_init(s, &s->processes[i], i);

@@ -96,6 +96,12 @@
  *   committed: once for each request id of a start, and of nothing that was
  *   acknowledged the receipt is missing.
  *
+ * LIMITS OF QUEUES (sim_slots.c). In some seeds people set, raise, lower and
+ *   take away limits of the queues, and starts carry a limit key. After each
+ *   call that took effect the slots are counted in the rows against the limits
+ *   in force, and each function that is entered is asked for the slot of its
+ *   cascade. What was set last stays: everything must end by turns.
+ *
  * EXCUSED, since no engine can do better
  *   An engine that was removed though it lives cannot know before its next
  *   call: functions it enters until then are not counted as entries. What it
