@@ -166,8 +166,8 @@ CASCADE_API cascade_err cascade_queue_resume(cascade_store *store,
 typedef struct cascade_queue_limits {
     size_t size;
     int running_max;     /* of the queue; 0: any number */
-    int key_running_max; /* of each limit key (cascade_start_options), by default
-                            of each user; 0: any number */
+    int key_running_max; /* of each limit key (cascade_start_options), by
+                            default of each user; 0: any number */
     int64_t version;     /* only where the limits have this version, see
                             cascade_queue_info; 0: whatever there is; -1: where
                             there are none */
@@ -181,11 +181,12 @@ typedef struct cascade_queue_limits {
  * million that wait does not keep another's from their turn; of a key, higher
  * priority comes first, then what was due first. Until its turn nothing of a
  * cascade is carried out but what it is asked from outside: neither a deadline
- * nor a time limit ends it before, and what is cancelled waits to be cleaned up.
+ * nor a time limit ends it before, and one that is cancelled waits with what it
+ * has to clean up.
  * A maximum that is lowered ends nothing; nothing begins until there is room.
  * Where a queue gets its first limits, engines that run know within a few poll
- * intervals, most of them at once: what has begun until then is not counted, and
- * waits for its turn at its next step.
+ * intervals, most of them at once: what has begun until then is not counted,
+ * and waits for its turn at its next step.
  * CASCADE_ERR_INVALID for a maximum below 0; CASCADE_ERR_EXISTS: the limits
  * have another version; CASCADE_ERR_UNSUPPORTED in a store without them.
  * `version` (may be NULL) becomes the new one. */

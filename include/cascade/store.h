@@ -290,8 +290,8 @@
  *       that has room gets a second slot before all of them have had one. Of a
  *       key they go by higher priority, then by earlier wake_at. A run without
  *       a key gets its cascade's user_id, once it waits or has a slot. What
- *       waits does not make it cost more. `again` tells that another claim may find
- *       more; it is false once a walk over all keys has found nothing.
+ *       waits does not make it cost more. `again` tells that another claim may
+ *       find more; it is false once a walk over all keys has found nothing.
  *   S99 for the rest a kept queue is like others: runs that a message names are
  *       given without a slot, and when it is paused no others (S25); needs and
  *       suspects are those of S8, of suspects one at a time, with a slot;

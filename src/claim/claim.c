@@ -211,14 +211,18 @@ note_unasked(cascade_engine *engine)
 }
 
 /* Runs of queues with limits are claimed by who can begin them now, or soon:
- * others would wait for them. */
+ * others would wait for them. One that has a slot is in a function, or is about
+ * to be. */
 static size_t
 slots_for(const cascade_engine *engine)
 {
     size_t busy = engine->calls.running + engine->ready.count;
+    size_t held = engine->mailbox.slots_held;
     size_t most = worker_count(engine) + engine->claims->turns_ahead;
 
     csc_assert(csc_lock_is_held(&engine->mutex));
+    if (busy < held)
+        busy = held;
     return busy < most ? most - busy : 0;
 }
 

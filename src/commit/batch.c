@@ -93,8 +93,8 @@ seal_item(csc_lane *lane, csc_item *item)
     return err;
 }
 
-/* The run that continues one which has a slot, and ends in the same commit, goes
- * on with it, and is born owned: nobody gets it in between. */
+/* The run that continues one which has a slot, and ends in the same commit,
+ * goes on with it, and is born owned: nobody gets it in between. */
 static void
 keep_slot(csc_lane *lane, const csc_item *item)
 {

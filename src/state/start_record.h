@@ -33,8 +33,8 @@ typedef struct csc_meta {
 cascade_err csc_start_record_read(csc_json_span span, csc_meta *meta);
 /* Its queue, or the default one. */
 const char *csc_start_record_queue(const csc_meta *meta);
-/* What limits of its queue go by: its own key, or else (NULL) its user. NULL for
- * one that is too long, as other programs write them. */
+/* What limits of its queue go by: its own key, or else (NULL) its user. NULL
+ * for one that is too long, as other programs write them. */
 const char *csc_start_record_limit_key(const char *own, const char *user_id);
 void csc_start_record_fini(csc_meta *meta);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Where the walks of a handle over the keys of a kept queue have stopped: S98.
- * Nothing depends on it but who comes next: where there is no memory for a place
- * a walk begins anew, and is not told to go on.
+ * Nothing depends on it but who comes next: where there is no memory for a
+ * place a walk begins anew, and is not told to go on.
  *
  *   keys  "" a b c d e f g h
  *              |-----|           a walk begins where the last one has stopped

@@ -444,8 +444,8 @@ plays_queue_limits(scene *s)
     cascade_err err = plays_open_both(s, &store, NULL);
 
     if (err == CASCADE_OK)
-        err = scene_check(
-            s, cascade_queue_set(store, "default", &limits, NULL), "queue_set");
+        err = scene_check(s, cascade_queue_set(store, "default", &limits, NULL),
+                          "queue_set");
     for (int i = 0; i < 2 && err == CASCADE_OK; i++)
         err = scene_start_one(s, store, "leaf", NULL);
     return err == CASCADE_OK ? scene_run(s) : err;

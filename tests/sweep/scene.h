@@ -68,7 +68,7 @@ typedef struct scenario {
 typedef struct scene_fault {
     size_t nth; /* 0: none */
     size_t seen;
-    unsigned moves; /* a bit for each move that counts; 0: all */
+    uint64_t moves; /* a bit for each move that counts; 0: all */
     wrap_when when;
     cascade_err err; /* what the caller is told */
     bool lasting;    /* the nth and all that follow */

@@ -29,7 +29,7 @@ typedef struct sweep_fault {
     cascade_err err;  /* of the store's moves */
     cascade_err ends; /* what alone a play that meets it may end with;
                           CASCADE_OK: any error */
-    unsigned moves;   /* of the store: as in scene_fault */
+    uint64_t moves;   /* of the store: as in scene_fault */
     int variant;      /* for the others: what it does */
     const char *only; /* on that store; NULL: on all */
 } sweep_fault;

@@ -7,9 +7,10 @@
 #include "sweep/sweep.h"
 
 /* The moves that may tell that the incarnation is gone. */
+#define MOVE(move) (UINT64_C(1) << (move))
 #define FENCED_MOVES                                           \
-    (1u << WRAP_RENEW | 1u << WRAP_CLAIM | 1u << WRAP_COMMIT | \
-     1u << WRAP_FINISH | 1u << WRAP_SETTLE)
+    (MOVE(WRAP_RENEW) | MOVE(WRAP_CLAIM) | MOVE(WRAP_COMMIT) | \
+     MOVE(WRAP_FINISH) | MOVE(WRAP_SETTLE))
 
 #define STORE_FAULT(called, ...)                                              \
     {                                                                         \

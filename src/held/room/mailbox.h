@@ -22,6 +22,7 @@ typedef struct csc_mailbox {
     bool turns_more;      /* runs of queues with limits may be had by who is
                              idle */
     uint64_t slots_left;  /* by runs; a claim that overlaps one missed it */
+    size_t slots_held;    /* runs that have one */
     bool receive_due;     /* there may be messages for what is owned */
     cascade_uuid receive_after; /* where the walk over them goes on; all zero:
                                    there is none */

@@ -67,6 +67,8 @@ csc_drop_run(cascade_engine *engine, csc_run *run, cascade_err err)
     if (!held)
         return;
     csc_backlog_let_begin(engine);
+    csc_assert(engine->mailbox.slots_held >= run->slot);
+    engine->mailbox.slots_held -= run->slot;
     (void)csc_map_remove(&engine->runs, &run->state.id);
     if (engine->mailbox.claim_more ||
         full) /* nothing to claim was waited for */

@@ -37,8 +37,8 @@ void csc_pause_note_queues(cascade_engine *engine, const bool *paused,
 /* Which queues have limits when an incarnation begins, before anything is born
  * in it. */
 void csc_pause_begin(cascade_engine *engine, const bool *kept);
-/* Whether the engine knows that queue, which it serves, as one of these: what is
- * started there is for claims to give. */
+/* Whether the engine knows that queue, which it serves, as one of these: what
+ * is started there is for claims to give. */
 bool csc_pause_is_on_queue(const cascade_engine *engine, const char *queue);
 
 #endif

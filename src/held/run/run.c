@@ -97,6 +97,8 @@ csc_run_note_claim(csc_run *run, const cascade_claimed *claimed)
                csc_lock_is_held(&run->engine->mutex));
     run->takeovers = claimed->takeovers;
     run->trials = claimed->trials;
+    if (csc_run_is_held(run) && run->slot != claimed->slot)
+        run->engine->mailbox.slots_held += claimed->slot ? 1 : (size_t)-1;
     run->slot = claimed->slot;
 }
 
@@ -196,6 +198,7 @@ csc_run_add(cascade_engine *engine, csc_run *run)
         return csc_fail_memory();
     csc_assert(run->life == CSC_RUN_LOADING);
     run->life = CSC_RUN_HELD;
+    engine->mailbox.slots_held += run->slot;
     csc_run_ref(run);
     csc_room_count(engine, run);
     csc_room_begin_turn(engine, run);

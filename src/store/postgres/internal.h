@@ -71,7 +71,7 @@ csc_postgres_statement csc_postgres_sql_for_one(
 /* ---- params.c ---------------------------------------------------- */
 
 #define CSC_POSTGRES_PARAMS_MAX 42
-#define CSC_POSTGRES_COLUMNS_MAX 14
+#define CSC_POSTGRES_COLUMNS_MAX 15
 /* 2000-01-01, where a TIMESTAMP begins, since 1970. */
 #define CSC_POSTGRES_EPOCH_US INT64_C(946684800000000)
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Queues with limits, as engines keep them: never more functions at once than
- * the maxima say, of the queue and of each key, whoever runs them; keys in turn;
- * what waits gives its place to others; limits that come, change and go.
+ * the maxima say, of the queue and of each key, whoever runs them; keys in
+ * turn; what waits gives its place to others; limits that come, change and go.
  */
 #include <poll.h>
 #include <stdatomic.h>
@@ -139,7 +139,7 @@ yard_open(yard *y, test_db *db, size_t count, int running, int each)
 {
     static const char *const queues[] = {QUEUE};
     static const cascade_node_options once = {.size = sizeof(once),
-                                              .max_attempts = 1};
+                                              .attempts_max = 1};
     const cascade_engine_options options = {.size = sizeof(options),
                                             .queues = queues,
                                             .queue_count = 1,
