@@ -10,8 +10,8 @@
 #             nothing can happen any more all has ended
 #   cycles    no run within the bounds goes on for ever
 #
-# And every function that the first one names is in src/. A search that is cut
-# off (depth, memory) fails. Tables and programs are made in a temporary folder.
+# And every function that they name is in src/. A search that is cut off (depth,
+# memory) fails. Tables and programs are made in a temporary folder.
 set -eu
 
 root=$(CDPATH='' cd -- "$1" && pwd)
@@ -78,13 +78,18 @@ breaks() {
     echo "found: $1: $(figures)"
 }
 
+# names COUNT: functions that $model names, at least.
+names() {
+    grep -o 'csc_[a-z0-9_]*' "$model" | sort -u >named
+    [ "$(wc -l <named)" -ge "$1" ] || fail "the model names too few functions"
+    while read -r name; do
+        grep -rq "^$name(" "$root/src" --include='*.c' ||
+            fail "the model names $name, which is not in src/"
+    done <named
+}
+
 model=$root/tests/model/ownership.pml
-grep -o 'csc_[a-z0-9_]*' "$model" | sort -u >named
-[ "$(wc -l <named)" -ge 20 ] || fail "the model names too few functions"
-while read -r name; do
-    grep -rq "^$name(" "$root/src" --include='*.c' ||
-        fail "the model names $name, which is not in src/"
-done <named
+names 20
 
 ended='assertion violated ( !(running[0])&& !(running[1]))'
 remembers='assertion violated ( !(alive[E[e].id])||'
@@ -101,23 +106,36 @@ breaks NO_UNBLOCK FAULTS=2 states "$ended"
 breaks RESTLESS FAULTS=0 cycles "non-progress cycle"
 
 model=$root/tests/model/limits.pml
+names 10
 ended='assertion violated (((phase[0]==1)&&(phase[1]==1))&&(phase[2]==1))'
-alone='FAULTS=0 CHANGES=0 MESSAGES=0'
-changed='FAULTS=0 CHANGES=2 MESSAGES=0'
-holds "$changed" states
-holds 'FAULTS=1 CHANGES=0 MESSAGES=1' states
-holds 'FAULTS=0 CHANGES=0 MESSAGES=1' cycles
-for variant in COUNTS_WITH_LOCK HEARS_LAST NO_TIMER; do
-    breaks $variant "$alone" states '(slot[0]+slot[1])'
+slots='(slot[2]&&(owner[2]!=0)))'
+begins='|| !(could_know[e])'
+holds 'FAULTS=1 MESSAGES=1 PARKS=1 NEXT=1 KEYS=2' states
+holds 'CHANGES=2 MESSAGES=1 PARKS=1 KEYS=2' states
+holds 'FAULTS=1 CHANGES=1 MESSAGES=1 PARKS=1' states
+holds 'LATE=1 MESSAGES=1 PARKS=1 NEXT=1' states
+holds 'LATE=1 MESSAGES=1' cycles
+holds 'FAULTS=1 MESSAGES=1 CANCELS=1 PARKS=1 KEYS=2 POLLS=1' states
+holds 'FAULTS=1 MESSAGES=1 CANCELS=1 PARKS=1 KEYS=2 POLLS=1 RARELY' cycles
+for variant in COUNTS_WITH_LOCK NO_LOCK; do
+    breaks $variant FAULTS=0 states "$slots<=maximum)"
 done
-for variant in STARTS_QUIETLY ENDS_QUIETLY PARKS_QUIETLY; do
-    breaks $variant "$alone" states "$ended"
+breaks NO_KEY KEYS=2 states ')<=1)'
+breaks TAKES_BLINDLY MESSAGES=1 states '(owner[2]==0)'
+breaks KEEPS_SLOT 'FAULTS=1 MESSAGES=1' states "$slots<=promised)"
+breaks NEXT_RUN_TWICE NEXT=1 states "$slots<=promised)"
+breaks NEXT_RUN_LATE NEXT=1 states "$slots<=maximum)"
+breaks MESSAGE_RUNS MESSAGES=1 states "$begins"
+breaks NEVER_TOLD LATE=1 states "$begins"
+breaks ATTACHES_UNTOLD 'FAULTS=1 MESSAGES=1' states "$begins"
+for variant in FORGETS_OVERLAP ENDS_QUIETLY STARTS_QUIETLY; do
+    breaks $variant FAULTS=0 states "$ended"
 done
-for variant in REMOVES_QUIETLY KEEPS_SLOT; do
-    breaks $variant 'FAULTS=1 CHANGES=0 MESSAGES=0' states "$ended"
+breaks FORGETS_BUSY LATE=1 states "$ended"
+breaks ROBS_QUIETLY FAULTS=1 states "$ended"
+for variant in FREES_QUIETLY CANCELS; do
+    breaks $variant MESSAGES=1 states "$ended"
 done
-breaks FREES_QUIETLY 'FAULTS=0 CHANGES=0 MESSAGES=1' states \
-    '(slot[0]+slot[1])'
-breaks SLEEPS_THOUGH_DUE "$changed" states '(slot[0]+slot[1])'
-breaks NO_VERSION "$changed" states "$ended"
-breaks NO_SHARE "$changed" states '((slot[0]+slot[1])+slot[2])<=maximum'
+for variant in PARKS_KEEPING NO_TIMES; do
+    breaks $variant PARKS=1 states "$ended"
+done

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# The model of ownership and fencing, checked by spin. Of a sanitizer it knows
-# nothing.
+# The models of ownership and of limits, checked by spin. Of a sanitizer they
+# know nothing.
 
 if(CASCADE_SANITIZE)
     return()
