@@ -152,7 +152,7 @@ begin_write(watch_freeze_at where)
     bool is_own = told->options.freeze[0] != '\0';
 
     atomic_fetch_add(&told->figures.in_flight, 1);
-    if (where == WATCH_COMMIT && is_own)
+    if (where == WATCH_APART || (where == WATCH_COMMIT && is_own))
         stop_apart();
     else if (where == WATCH_COMMIT || where == WATCH_WRITE)
         raise(SIGSTOP);
@@ -213,6 +213,7 @@ attach(void *self, const cascade_incarnation *incarnation)
     int64_t sent_ms = place_now_ms();
     cascade_err err = CASCADE_OK;
 
+    atomic_fetch_add(&told->figures.attaches, 1);
     pthread_rwlock_rdlock(&writing);
     err = real->attach(self, incarnation);
     pthread_rwlock_unlock(&writing);

@@ -10,7 +10,8 @@
  * Where a commit can be made to stop, the next one or one behind it:
  *
  *   WATCH_COMMIT    with everything ready, before anything is sent; where the
- *                   options ask for it, while nobody else of the process writes
+ *                   options ask for it, as WATCH_APART
+ *   WATCH_APART     the same while nobody else of the process writes
  *   WATCH_PIPELINE  on PostgreSQL: after some of its statements have been sent
  *                   and executed, with the lane row locked and without the
  *                   Sync, so that no timeout of the server ever ends it

@@ -17,6 +17,7 @@
 typedef enum watch_freeze_at {
     WATCH_NOWHERE,
     WATCH_COMMIT,
+    WATCH_APART,
     WATCH_PIPELINE,
     WATCH_WRITE,
     WATCH_WRITTEN,
@@ -87,6 +88,7 @@ typedef struct worker_figures {
     _Atomic uint64_t fenced;    /* incarnations lost: answers told so, */
     _Atomic uint64_t robbed;    /* of them: before their lease was over */
     _Atomic uint64_t attached;  /* it has one, as far as it was told */
+    _Atomic uint64_t attaches;  /* so many had begun */
     _Atomic uint64_t looks;     /* at the other engines */
     _Atomic uint64_t rounds;    /* of the house: waits for what comes next */
     _Atomic uint64_t freed;     /* cascades, of engines that it removed, */
