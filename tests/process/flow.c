@@ -77,8 +77,8 @@ flow_reenters(const char *request_id)
            strstr(request_id, "/last#") != NULL;
 }
 
-static void
-pass(flow_gate *gate)
+void
+flow_pass(flow_gate *gate)
 {
     const struct timespec pause = {.tv_nsec = GATE_LOOK_NS};
 
@@ -90,16 +90,21 @@ pass(flow_gate *gate)
     atomic_fetch_sub(&gate->waiting, 1);
 }
 
-/* What the outside does takes its time. */
-static void
-work(const test_flow *flow)
+void
+flow_work(const test_flow *flow)
 {
     struct timespec time = {.tv_sec = flow->work_us / 1000000,
                             .tv_nsec = flow->work_us % 1000000 * 1000};
 
     nanosleep(&time, NULL);
+}
+
+static void
+work(const test_flow *flow)
+{
+    flow_work(flow);
     if (flow->gate != NULL)
-        pass(flow->gate);
+        flow_pass(flow->gate);
 }
 
 static cascade_err

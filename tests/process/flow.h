@@ -59,6 +59,12 @@ typedef struct test_flow {
  * the engine. */
 cascade_err flow_register(cascade_engine *engine, test_flow *flow);
 
+/* What the outside does takes its time. */
+void flow_work(const test_flow *flow);
+
+/* Waits at the gate. */
+void flow_pass(flow_gate *gate);
+
 /* One line in the log for the execution or step that runs. */
 void flow_note(const test_flow *flow, const cascade_node *node);
 

@@ -3,6 +3,7 @@
 # Real processes on one database, killed and stopped.
 
 set(process_support
+    crowd.c
     flow.c
     ledger.c
     place.c
@@ -20,6 +21,8 @@ cascade_test(process_each_commit test_each_commit.c picture.c remains.c
     ${process_support} NEEDS server LABELS long)
 cascade_test(process_stopped test_stopped.c ${process_support} NEEDS server
     LABELS long)
+cascade_test(process_limits test_limits.c verdict.c remains.c ${process_support}
+    NEEDS server LABELS long)
 cascade_test(process_poison test_poison.c ${process_support} NEEDS server)
 cascade_test(process_pieces test_pieces.c place.c remains.c NEEDS server
     LABELS long)

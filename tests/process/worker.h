@@ -64,6 +64,7 @@ typedef struct worker_options {
     int64_t start_us; /* starts some that often, see starter.h; 0: never */
     char key[16];     /* of the starts: KEY-NUMBER, numbers from key_from */
     uint64_t key_from;
+    bool crowd;    /* knows the nodes of crowd.h, not the flow's */
     bool cast;     /* knows the nodes of support/nodes.h, not the flow's */
     int script;    /* an outsider calls what scripts[script - 1] says, as */
     char user[32]; /* this one, and ends; 0: it does not */

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "held/engine_state.h"
+#include "process/crowd.h"
 #include "process/flow.h"
 #include "process/script.h"
 #include "process/starter.h"
@@ -59,14 +60,19 @@ note_entry(void *context, const cascade_node *node)
 }
 
 static cascade_err
-register_nodes(cascade_engine *engine, test_flow *flow, worker_options *options)
+register_nodes(cascade_engine *engine, test_flow *flow, const test_place *place,
+               worker_options *options)
 {
     static nodes_watcher watcher = {.entered = note_entry};
+    static test_crowd crowd;
     cascade_err err = CASCADE_OK;
 
     watcher.context = flow;
-    err = options->cast ? nodes_register(engine, NULL, &watcher)
-                        : flow_register(engine, flow);
+    if (options->crowd)
+        err = crowd_register(engine, &crowd, place, flow);
+    else
+        err = options->cast ? nodes_register(engine, NULL, &watcher)
+                            : flow_register(engine, flow);
     if (err == CASCADE_OK && options->crash[0] != '\0')
         err = cascade_engine_register(engine, "crash", crash, options->crash,
                                       NULL);
@@ -217,7 +223,7 @@ serve(cascade_store *store, worker_shared *shared, test_flow *flow)
         memcpy(engine->host, shared->options.host,
                sizeof(shared->options.host));
     if (err == CASCADE_OK)
-        err = register_nodes(engine, flow, &shared->options);
+        err = register_nodes(engine, flow, &shared->place, &shared->options);
     if (err == CASCADE_OK)
         err = cascade_engine_start(engine);
     if (err == CASCADE_OK)
