@@ -325,7 +325,8 @@ apply_run(csc_lane *lane, csc_item *item, csc_told *told)
         err = reenter(run, item->posts);
     if (err == CASCADE_OK)
         release_waiters(run, item->posts, told);
-    csc_run_free_posts(item->posts, CASCADE_ERR_FENCED);
+    if (!leaves(change))
+        csc_run_free_posts(item->posts, CASCADE_ERR_FENCED);
     if (change->run_action == CASCADE_RUN_RESET)
         csc_run_note_claim(run, &(cascade_claimed){.slot = run->slot});
     if (change->run_action == CASCADE_RUN_REVIVE)
@@ -337,7 +338,8 @@ apply_run(csc_lane *lane, csc_item *item, csc_told *told)
         note_freed(engine, change);
         csc_mailbox_left(engine, run);
         csc_drop_run(engine, run, CASCADE_ERR_FENCED);
-        adopt_next(lane, item);
+        adopt_next(lane, item); /* it is written from the posts */
+        csc_run_free_posts(item->posts, CASCADE_ERR_FENCED);
     } else if (err != CASCADE_OK) {
         csc_drop_load_anew(engine, run, err);
     } else if (goes_on_with_reset(engine, run)) {
