@@ -44,6 +44,7 @@
 #include "held/run/advance.h"
 #include "held/run/drop.h"
 #include "held/run/op_queue.h"
+#include "held/run/pause.h"
 #include "held/run/run.h"
 #include "held/run/sealing.h"
 #include "held/run/sequel.h"
@@ -397,6 +398,7 @@ csc_hydrate_hold_locked(cascade_engine *engine, csc_run *run)
     csc_assert(csc_lock_is_held(&engine->mutex) &&
                run->life == CSC_RUN_LOADING);
     drop_former_locked(engine, &run->state.id);
+    csc_pause_note_place(engine, run);
     return csc_run_add(engine, run);
 }
 

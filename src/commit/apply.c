@@ -32,6 +32,7 @@
 #include "held/run/carrier.h"
 #include "held/run/drop.h"
 #include "held/run/op_queue.h"
+#include "held/run/pause.h"
 #include "held/run/run.h"
 #include "held/run/sealing.h"
 #include "held/run/sequel.h"
@@ -296,6 +297,15 @@ adopt_next(csc_lane *lane, const csc_item *item)
         adopt(lane->engine, &lane->changes[last]);
 }
 
+/* It may be in another queue now. */
+static void
+note_revived(cascade_engine *engine, csc_run *run)
+{
+    csc_assert(csc_lock_is_held(&engine->mutex));
+    csc_run_note_claim(run, &(cascade_claimed){.slot = false});
+    csc_pause_note_place(engine, run);
+}
+
 static void
 apply_run(csc_lane *lane, csc_item *item, csc_told *told)
 {
@@ -330,7 +340,7 @@ apply_run(csc_lane *lane, csc_item *item, csc_told *told)
     if (change->run_action == CASCADE_RUN_RESET)
         csc_run_note_claim(run, &(cascade_claimed){.slot = run->slot});
     if (change->run_action == CASCADE_RUN_REVIVE)
-        csc_run_note_claim(run, &(cascade_claimed){.slot = false});
+        note_revived(engine, run);
     if (leaves(change)) {
         engine->mailbox.slots_left += run->slot;
         engine->mailbox.turns_more = engine->mailbox.turns_more || run->slot;

@@ -23,8 +23,6 @@
  *   while its attach or a claim is answered count from its next claim on; and
  *   limits that were taken away and set again, too, though an engine may not
  *   have heard of the time between.
- *   What is revived into a queue that the engine does not serve: it goes on
- *   there, and no claim has told of that queue.
  *   An engine that the store has removed: it cannot know, and its commits are
  *   fenced. A run that has no row any more: that it has ended is for the oracle
  *   to tell.
@@ -462,8 +460,7 @@ sim_slots_entered(sim_engine *e, const cascade_node *node)
         sim_fail(s, "a run: %s", cascade_errmsg());
         return;
     }
-    if (!f.found || !f.alive || f.queue == NONE || !e->kept[f.queue] ||
-        (size_t)f.queue >= e->engine->options.queue_count)
+    if (!f.found || !f.alive || f.queue == NONE || !e->kept[f.queue])
         return;
     sim_note(SIM_BEGUN_BY_SLOT);
     if (!f.owned || f.slot == 0)

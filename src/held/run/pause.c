@@ -3,7 +3,8 @@
  * What is paused: a cascade, by an execution of its own (state.h), or a queue,
  * by a row that claims tell of. What has no slot of a queue with limits
  * (store_limits.h) is as if its queue were paused: it was claimed for its
- * messages, or the limits are newer than its claim.
+ * messages, or the limits are newer than its claim. So is what was revived into
+ * a queue that this engine does not serve: no claim tells it of that one.
  *
  *   a commit records the pause, or a claim tells of that of the queue
  *     ready         taken back: queued again
@@ -55,13 +56,13 @@
 
 /* ---- Whether ------------------------------------------------------------ */
 
-/* Names of queues need no escapes. */
+/* Names of queues need no escapes. `flags` NULL: any that is served here. */
 static bool
 is_among(const cascade_engine *engine, const bool *flags, const char *queue,
          size_t len)
 {
     for (size_t i = 0; i < engine->options.queue_count; i++)
-        if (flags[i] && strlen(engine->queues[i]) == len &&
+        if ((flags == NULL || flags[i]) && strlen(engine->queues[i]) == len &&
             memcmp(engine->queues[i], queue, len) == 0)
             return true;
     return false;
@@ -105,7 +106,8 @@ is_in_one_of(const cascade_engine *engine, const csc_state *state,
 static bool
 lacks_slot(const cascade_engine *engine, const csc_run *run)
 {
-    return !run->slot && is_in_one_of(engine, &run->state, engine->queues_kept);
+    return !run->slot && (run->foreign || is_in_one_of(engine, &run->state,
+                                                       engine->queues_kept));
 }
 
 bool
@@ -121,6 +123,23 @@ csc_pause_is_on(const cascade_engine *engine, const csc_run *run)
     return (state->cancel == CSC_NO_PARENT &&
             is_in_one_of(engine, state, engine->queues_paused)) ||
            lacks_slot(engine, run);
+}
+
+void
+csc_pause_note_place(cascade_engine *engine, csc_run *run)
+{
+    const csc_state *state = &run->state;
+    csc_json_span queue;
+    bool served = true;
+
+    csc_assert(csc_lock_is_held(&engine->mutex));
+    if (state->meta != NULL &&
+        csc_json_read_member(state->meta, "queue", &queue) && queue.len >= 2)
+        served = is_among(engine, NULL, queue.data + 1, queue.len - 2);
+    else if (state->meta != NULL)
+        served = is_among(engine, NULL, CSC_QUEUE_DEFAULT,
+                          strlen(CSC_QUEUE_DEFAULT));
+    run->foreign = !served;
 }
 
 bool

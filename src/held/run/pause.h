@@ -18,6 +18,8 @@ bool csc_pause_is_on(const cascade_engine *engine, const csc_run *run);
 /* When a time limit of it may pass: CASCADE_TIME_NONE without one. Those of
  * executions by their nodes (time_limit_call.c) are not among them. */
 int64_t csc_pause_until(const csc_run *run);
+/* Looks whether its queue is served here: it is loaded, or was revived. */
+void csc_pause_note_place(cascade_engine *engine, csc_run *run);
 /* Whether nothing of it may begin, for that or as it is to leave memory. */
 bool csc_pause_is_held_back(const cascade_engine *engine, const csc_run *run);
 /* Takes back what was ready, and fails what is overdue.
