@@ -432,7 +432,8 @@ plays_queue_pause(scene *s)
     return err == CASCADE_OK ? scene_run(s) : err;
 }
 
-/* Two by one key, of which one runs at a time. */
+/* Two by one key, of which one runs at a time. The limits before them are taken
+ * away again. */
 cascade_err
 plays_queue_limits(scene *s)
 {
@@ -443,6 +444,12 @@ plays_queue_limits(scene *s)
     cascade_store *store = NULL;
     cascade_err err = plays_open_both(s, &store, NULL);
 
+    if (err == CASCADE_OK)
+        err = scene_check(s, cascade_queue_set(store, "default", &limits, NULL),
+                          "queue_set");
+    if (err == CASCADE_OK)
+        err = scene_check(s, cascade_queue_unset(store, "default"),
+                          "queue_unset");
     if (err == CASCADE_OK)
         err = scene_check(s, cascade_queue_set(store, "default", &limits, NULL),
                           "queue_set");

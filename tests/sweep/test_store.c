@@ -7,10 +7,9 @@
 #include "sweep/sweep.h"
 
 /* The moves that may tell that the incarnation is gone. */
-#define MOVE(move) (UINT64_C(1) << (move))
-#define FENCED_MOVES                                           \
-    (MOVE(WRAP_RENEW) | MOVE(WRAP_CLAIM) | MOVE(WRAP_COMMIT) | \
-     MOVE(WRAP_FINISH) | MOVE(WRAP_SETTLE))
+#define MOVE(name) (UINT64_C(1) << WRAP_##name)
+#define FENCED_MOVES \
+    (MOVE(RENEW) | MOVE(CLAIM) | MOVE(COMMIT) | MOVE(FINISH) | MOVE(SETTLE))
 
 #define STORE_FAULT(called, ...)                                              \
     {                                                                         \
