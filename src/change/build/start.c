@@ -27,7 +27,8 @@ typedef struct csc_builder builder;
 /* {"key":...,"root":ID,"child":ID,"depth":n,"queue":...,"parent":ID,
  * "deadline":ms,"previous":ID,"priority":n,"limit_key":...,"run_number":n}:
  * what cascade_runs can be rebuilt of, the run that was started, whose child it
- * is, when it must have ended, the run before, and the how manieth run it is. */
+ * is, when it must have ended, the run before, and the how manieth run it is.
+ */
 static const char *
 write_meta(builder *b, const csc_build_start *start)
 {

@@ -67,7 +67,7 @@ expect_text(pg_test *test, const char *sql, const char *value)
 
 /* ---- The same rows ------------------------------------------------------- */
 
-/* All that there is, ids and times replaced by what is said of them. */
+/* All that there is, but ids and times; the user for a key that is missing. */
 static const char dump_sql[] =
     "SELECT jsonb_pretty(jsonb_build_object("
     " 'cascades', (SELECT jsonb_agg(replace(("
@@ -80,8 +80,9 @@ static const char dump_sql[] =
     "   abs(('x' || substr(replace(c.id::text, '-', ''), 1, 12))::bit(48)::int8"
     "    - extract(epoch FROM c.created_at) * 1000) < 100000)"
     "   FROM cascades AS c),"
-    " 'runs', (SELECT jsonb_agg(to_jsonb(r) - 'cascade_id' - 'wake_at')"
-    "   FROM cascade_runs AS r),"
+    " 'runs', (SELECT jsonb_agg(to_jsonb(r) - 'cascade_id' - 'wake_at'"
+    "   - 'limit_key' || jsonb_build_array(limit_key IN ('', user_id)))"
+    "   FROM cascade_runs AS r JOIN cascades AS c ON c.id = r.cascade_id),"
     " 'executions', (SELECT jsonb_agg(replace((to_jsonb(n) - 'id'"
     "   - 'started_at' #- '{full_output,not_before}')::text,"
     "   n.cascade_id::text, 'ID') || substr(n.id::text, 15, 1))"
