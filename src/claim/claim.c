@@ -45,7 +45,8 @@
 
 #define BURST_MS 50
 #define HOST_SLOTS 2 /* where the host's thread runs the nodes */
-#define AHEAD_MAX 4  /* runs with a slot that wait for a worker, of each */
+#define AHEAD_MAX 16 /* runs with a slot that wait for a worker, of each, */
+#define AHEAD_NS INT64_C(20000000) /* and about as long as that */
 
 /* What one claim brought. `places` of the capacity are taken until it is
  * loaded: meanwhile cascades are born here. */
@@ -161,22 +162,39 @@ has_more_turns(const cascade_engine *engine, const cascade_claim *claim,
                               engine->mailbox.slots_left != slots_left));
 }
 
+/* How many slots are left in the time of AHEAD_NS, as it was last. */
+static size_t
+pace_of_turns(cascade_engine *engine)
+{
+    csc_claims *claims = engine->claims;
+    int64_t now_ns = csc_clock_now_ns(engine);
+    int64_t span_ns = now_ns - claims->turns_at_ns;
+    uint64_t left = engine->mailbox.slots_left - claims->turns_left;
+
+    csc_assert(csc_lock_is_held(&engine->mutex) && span_ns >= 0);
+    if (span_ns < AHEAD_NS)
+        return claims->turns_pace;
+    claims->turns_pace =
+        (size_t)((double)left * (double)AHEAD_NS / (double)span_ns);
+    claims->turns_at_ns = now_ns;
+    claims->turns_left = engine->mailbox.slots_left;
+    return claims->turns_pace;
+}
+
 /* Who got all that he asked for asks for more the next time, as a claim costs a
- * commit; who got less has met a maximum, or the end: what others could run is
- * left to them. */
+ * commit: for what will begin within moments, as functions are short. Who got
+ * less has met a maximum, or the end: what others could run is left to them. */
 static void
 note_ahead(cascade_engine *engine, const cascade_claim *claim,
            const cascade_claim_result *result, const cascade_claimed *claimed)
 {
     size_t most = AHEAD_MAX * worker_count(engine);
-    size_t *ahead = &engine->claims->turns_ahead;
+    size_t pace = pace_of_turns(engine);
 
     csc_assert(csc_lock_is_held(&engine->mutex));
-    *ahead = *ahead == 0 ? worker_count(engine) : *ahead * 2;
-    if (*ahead > most)
-        *ahead = most;
+    engine->claims->turns_ahead = pace < most ? pace : most;
     if (count_slots(result, claimed) < claim->slots)
-        *ahead = 0;
+        engine->claims->turns_ahead = 0;
 }
 
 /* What it told beside the runs. */
