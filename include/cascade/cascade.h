@@ -678,6 +678,7 @@ typedef struct cascade_info {
     bool paused;       /* given up as it is paused (manage.h): nothing begins */
     int32_t trials;    /* of `takeovers` and the owner: alone, as a suspect */
     bool turn;         /* due: waits for its turn in a queue with limits */
+    const char *limit_key; /* "": by its user */
 } cascade_info;
 
 /* Waits until the cascade has ended, at most `timeout_ms` (-1: no limit), and

@@ -290,7 +290,10 @@ typedef enum cascade_reason {
                                     in several commits: `count` rows are
                                     prepared, and count once all are */
     CASCADE_REASON_TURN,         /* due since then: waits for its turn in its
-                                    queue, `name`, which has limits */
+                                    queue, `name`, which has limits; `count`
+                                    slots of the queue, or of its key if that
+                                    has none left, are in use (1,000: or more),
+                                    one of them by the cascade `id` */
     /* Of an execution. */
     CASCADE_REASON_RUNS = 32, /* could run: is run by the owner, or next */
     CASCADE_REASON_BACKOFF,   /* attempt `count` failed; the next is due then */
@@ -381,7 +384,8 @@ typedef struct cascade_queue_info {
     const char *pause_request; /* the request id, "" without one */
     const char *pause_by;      /* who asked; "" where nobody said, also below */
     const char *pause_reason;
-    int64_t owned;   /* cascades that engines have */
+    int64_t owned;   /* cascades that engines have; */
+    int64_t slots;   /* of them, what its limits count: how many have a slot */
     int64_t due;     /* free, could run now */
     int64_t later;   /* free, wait for a time or a message */
     int64_t needing; /* free, wait for an engine that knows their node, or are

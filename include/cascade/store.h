@@ -300,6 +300,8 @@
  *   S100 set changes the limits only where they have the version it names, and
  *       raises that; list pages by name; drop takes them away whatever runs:
  *       what has a slot counts again for limits that are set later.
+ *   S101 slots gives those runs alone that have a slot, of that queue, and of
+ *       that key, each once; whether the queue is kept or not.
  *
  * MESSAGES
  *   Whoever asks something of a cascade inserts a message and touches nothing

@@ -2,11 +2,12 @@
  *
  * Queues with limits: the sub-table `limits` of a store, see store.h.
  *
- *   move | does                                       | guarantees
- *   -----+--------------------------------------------+-----------
- *   set  | sets the limits of a queue                 | S96, S100
- *   list | lists them, or gives those of one          | S100
- *   drop | the queue is one like others again         | S100
+ *   move  | does                                       | guarantees
+ *   ------+--------------------------------------------+-----------
+ *   set   | sets the limits of a queue                 | S96, S100
+ *   list  | lists them, or gives those of one          | S100
+ *   drop  | the queue is one like others again         | S100
+ *   slots | lists what has a slot                      | S101
  *
  * A queue with limits is *kept*: its runs are served by their keys, and who
  * runs one has a *slot* of the queue and of the key. How many slots there are
@@ -50,6 +51,15 @@ typedef struct cascade_limits_row {
 typedef cascade_err (*cascade_limits_sink)(void *context,
                                            const cascade_limits_row *row);
 
+/* A run that has a slot. */
+typedef struct cascade_slot_row {
+    cascade_uuid cascade_id;
+    const char *limit_key;
+} cascade_slot_row;
+
+typedef cascade_err (*cascade_slot_sink)(void *context,
+                                         const cascade_slot_row *row);
+
 typedef struct cascade_store_limits {
     size_t size; /* sizeof(cascade_store_limits) */
 
@@ -69,6 +79,11 @@ typedef struct cascade_store_limits {
     /* Takes them away; `*done`: there were some. A pause stays as it is, and
      * so does what waits by its key: any claim gives it now (S99). */
     cascade_err (*drop)(void *self, const char *queue, bool *done);
+
+    /* Gives up to `limit` of the runs of a queue that have a slot, 1-1,000, by
+     * their keys; with `key` those of that key alone. */
+    cascade_err (*slots)(void *self, const char *queue, const char *key,
+                         size_t limit, cascade_slot_sink sink, void *context);
 } cascade_store_limits;
 
 #ifdef __cplusplus

@@ -37,7 +37,8 @@ typedef struct cascade_queue_row {
     int64_t paused_at_ms; /* CASCADE_TIME_NONE when it is not */
     const char *about;    /* JSON: who paused it and why, as the caller of
                              `pause` wrote it; {} when it is not */
-    int64_t owned;        /* runs of incarnations, alive or not */
+    int64_t owned;        /* runs of incarnations, alive or not, */
+    int64_t slots;        /* and of these, how many have a slot (S96) */
     int64_t due;          /* free, with wake_at in the past, and no `needs`, or
                              CASCADE_NEEDS_TURN, as the next two */
     int64_t later;        /* free, with wake_at still to come, and no `needs` */

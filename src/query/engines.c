@@ -160,6 +160,7 @@ add_queue(void *context, const cascade_queue_row *row)
         .pause_by = csc_capabilities_member(arena, row->about, "by"),
         .pause_reason = csc_capabilities_member(arena, row->about, "reason"),
         .owned = row->owned,
+        .slots = row->slots,
         .due = row->due,
         .later = row->later,
         .needing = row->needing,

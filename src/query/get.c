@@ -49,10 +49,12 @@ csc_get_create(const cascade_row *row, const cascade_run_row *run)
 {
     const char *queue = run != NULL ? run->queue : "";
     const char *needs = run != NULL && run->needs != NULL ? run->needs : "";
+    const char *key =
+        run != NULL && run->limit_key != NULL ? run->limit_key : "";
     bool paused = strcmp(needs, CSC_PAUSE_NAME) == 0;
     bool turn = strcmp(needs, CASCADE_NEEDS_TURN) == 0;
     size_t size = sizeof(cascade_info) + strlen(row->user_id) + strlen(queue) +
-                  strlen(needs) + 3;
+                  strlen(needs) + strlen(key) + 4;
     cascade_info *info = csc_mem_alloc(size);
     char *at;
 
@@ -67,6 +69,7 @@ csc_get_create(const cascade_row *row, const cascade_run_row *run)
                            .has_run = run != NULL};
     at = put_text(at, row->user_id, &info->user_id);
     at = put_text(at, queue, &info->queue);
+    at = put_text(at, key, &info->limit_key);
     (void)put_text(at, paused || turn ? "" : needs, &info->needs);
     info->paused = paused;
     info->turn = turn;

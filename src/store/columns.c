@@ -110,6 +110,13 @@ static const csc_column limits_list[] = {
 };
 #undef AT
 
+#define AT(member) offsetof(cascade_slot_row, member)
+static const csc_column slot_list[] = {
+    {"cascade_id", CSC_COLUMN_UUID, 0, AT(cascade_id)},
+    {"limit_key", CSC_COLUMN_TEXT, 0, AT(limit_key)},
+};
+#undef AT
+
 #define AT(member) offsetof(cascade_queue_row, member)
 static const csc_column queue_list[] = {
     {"queue", CSC_COLUMN_TEXT, 0, AT(queue)},
@@ -120,6 +127,7 @@ static const csc_column queue_list[] = {
     {"later", CSC_COLUMN_I64, COUNT, AT(later)},
     {"needing", CSC_COLUMN_I64, COUNT, AT(needing)},
     {"wake_at", CSC_COLUMN_I64, NULLABLE, AT(due_since_ms)},
+    {"slots", CSC_COLUMN_I64, COUNT, AT(slots)},
 };
 #undef AT
 
@@ -177,6 +185,7 @@ FITS(messages);
 FITS(seals);
 FITS(queue_list);
 FITS(limits_list);
+FITS(slot_list);
 FITS(lanes);
 FITS(keys);
 FITS(queues);
@@ -198,6 +207,8 @@ const csc_table csc_table_queue_list =
     ROWS("cascade_queues", queue_list, cascade_queue_row);
 const csc_table csc_table_limits_list =
     ROWS("cascade_queues", limits_list, cascade_limits_row);
+const csc_table csc_table_slot_list =
+    ROWS("cascade_runs", slot_list, cascade_slot_row);
 
 static const csc_table table_lanes = TABLE("cascade_lanes", lanes, 0);
 static const csc_table table_keys = TABLE("cascade_keys", keys, 0);

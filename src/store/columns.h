@@ -78,6 +78,7 @@ extern const csc_table csc_table_messages;    /* cascade_message_row */
 extern const csc_table csc_table_seals;       /* cascade_seal_row */
 extern const csc_table csc_table_queue_list;  /* cascade_queue_row: counted */
 extern const csc_table csc_table_limits_list; /* cascade_limits_row */
+extern const csc_table csc_table_slot_list;   /* cascade_slot_row */
 
 /* All that a schema has to have, in every store; cascade_engines is each
  * store's own. Those that no struct is read from have no `at`. */

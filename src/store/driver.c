@@ -66,6 +66,7 @@ static const place limits[] = {
     LIMITS(set),
     LIMITS(list),
     LIMITS(drop),
+    LIMITS(slots),
 };
 
 #define COUNT(places) (sizeof(places) / sizeof((places)[0]))

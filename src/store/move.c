@@ -524,6 +524,21 @@ csc_move_drop_limits(const cascade_store *store, const char *queue, bool *done)
     return store->driver->limits->drop(store->self, queue, done);
 }
 
+cascade_err
+csc_move_slots(const cascade_store *store, const char *queue, const char *key,
+               size_t limit, cascade_slot_sink sink, void *context)
+{
+    cascade_err err = check_count("slots", "runs", limit);
+
+    csc_assert(csc_lock_is_none_held());
+    if (err != CASCADE_OK)
+        return err;
+    if (store->driver->limits == NULL)
+        return fail_lacking(store, "limits", "slots");
+    return store->driver->limits->slots(store->self, queue, key, limit, sink,
+                                        context);
+}
+
 /* ---- The sub-table node_txn ---------------------------------------------- */
 
 cascade_err

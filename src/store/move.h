@@ -113,6 +113,9 @@ cascade_err csc_move_list_limits(const cascade_store *store, const char *only,
                                  cascade_limits_sink sink, void *context);
 cascade_err csc_move_drop_limits(const cascade_store *store, const char *queue,
                                  bool *done);
+cascade_err csc_move_slots(const cascade_store *store, const char *queue,
+                           const char *key, size_t limit,
+                           cascade_slot_sink sink, void *context);
 
 /* ---- The sub-table node_txn ---------------------------------------------- */
 

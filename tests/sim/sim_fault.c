@@ -226,6 +226,7 @@ kill_count(wrap_move move, bool after)
     case WRAP_SET_LIMITS:
     case WRAP_LIST_LIMITS:
     case WRAP_DROP_LIMITS:
+    case WRAP_SLOTS:
     case WRAP_LIST:
     case WRAP_WAIT:
     case WRAP_WAKE:

@@ -46,9 +46,9 @@ sim_move_name(int move)
         "receive", "key",        "find",        "link",        "sweep",
         "strays",  "pause",      "queues",      "totals",      "schema",
         "scan",    "repair",     "purge",       "erase",       "seal",
-        "seals",   "set limits", "list limits", "drop limits", "list",
-        "begin",   "finish",     "abandon",     "settle",      "wait",
-        "wake",    "open",       "migrate",     "close"};
+        "seals",   "set limits", "list limits", "drop limits", "slots",
+        "list",    "begin",      "finish",      "abandon",     "settle",
+        "wait",    "wake",       "open",        "migrate",     "close"};
 
     return move < 0 ? "any call" : names[move];
 }

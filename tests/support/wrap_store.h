@@ -62,6 +62,7 @@ typedef enum wrap_move {
     WRAP_SET_LIMITS,
     WRAP_LIST_LIMITS,
     WRAP_DROP_LIMITS,
+    WRAP_SLOTS,
     WRAP_LIST,
     WRAP_BEGIN,
     WRAP_FINISH,
@@ -94,7 +95,8 @@ typedef struct wrap_call {
     uint32_t lane;                        /* SETTLE */
     const bool *committed;                /* SETTLE: after it */
     const cascade_limits_row *limits;     /* SET_LIMITS */
-    const char *queue;                    /* LIST_LIMITS, DROP_LIMITS */
+    const char *queue;                    /* LIST_LIMITS, DROP_LIMITS,
+                                             SLOTS */
     const bool *done;                     /* SET_, DROP_LIMITS: after it */
     void *self; /* the real store's; NULL before OPEN and after CLOSE */
 } wrap_call;

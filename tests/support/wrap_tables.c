@@ -262,6 +262,22 @@ drop_limits(void *self, const char *queue, bool *done)
     return wrap_leave(h, &call, &found, err);
 }
 
+static cascade_err
+slots(void *self, const char *queue, const char *key, size_t limit,
+      cascade_slot_sink sink, void *context)
+{
+    wrap_handle *h = self;
+    wrap_call call = {.move = WRAP_SLOTS, .queue = queue};
+    wrap_fault found;
+    cascade_err err = wrap_enter(h, &call, &found);
+
+    if (err != CASCADE_OK)
+        return err;
+    return wrap_leave(
+        h, &call, &found,
+        h->inner->limits->slots(h->self, queue, key, limit, sink, context));
+}
+
 /* ---- The tables --------------------------------------------------------- */
 
 const cascade_store_chain wrap_chain = {
@@ -295,4 +311,5 @@ const cascade_store_limits wrap_limits = {
     .set = set_limits,
     .list = list_limits,
     .drop = drop_limits,
+    .slots = slots,
 };

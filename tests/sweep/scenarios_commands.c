@@ -432,11 +432,14 @@ plays_queue_pause(scene *s)
     return err == CASCADE_OK ? scene_run(s) : err;
 }
 
-/* Two by one key, of which one runs at a time. The limits before them are taken
- * away again. */
+/* Two by one key, of which one runs at a time; why the first waits is asked
+ * before an engine comes. The limits before them are taken away again. */
 cascade_err
 plays_queue_limits(scene *s)
 {
+    const cascade_uuid id = scene_id(s);
+    const cascade_start_options known = {.size = sizeof(known), .id = &id};
+    cascade_explanation *why = NULL;
     const cascade_queue_limits limits = {.size = sizeof(limits),
                                          .running_max = 5,
                                          .key_running_max = 1,
@@ -454,6 +457,9 @@ plays_queue_limits(scene *s)
         err = scene_check(s, cascade_queue_set(store, "default", &limits, NULL),
                           "queue_set");
     for (int i = 0; i < 2 && err == CASCADE_OK; i++)
-        err = scene_start_one(s, store, "leaf", NULL);
+        err = scene_start_one(s, store, "leaf", i == 0 ? &known : NULL);
+    if (err == CASCADE_OK)
+        err = scene_check(s, cascade_explain(store, &id, &why), "explain");
+    cascade_explanation_free(why);
     return err == CASCADE_OK ? scene_run(s) : err;
 }

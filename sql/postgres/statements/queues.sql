@@ -105,6 +105,32 @@ WHERE queue COLLATE "C" > $1::text
 ORDER BY queue COLLATE "C"
 LIMIT $2::int8;
 
+-- name: list_slots
+--
+-- Runs of a queue that have a slot, by key.
+--
+-- $1 queue, $2 at most
+SELECT cascade_id, limit_key
+FROM public.cascade_runs
+WHERE engine_id IS NOT NULL
+  AND slot > 0
+  AND queue = $1::text
+ORDER BY limit_key
+LIMIT $2::int8;
+
+-- name: list_key_slots
+--
+-- Those of a key.
+--
+-- $1 queue, $2 at most, $3 key
+SELECT cascade_id, limit_key
+FROM public.cascade_runs
+WHERE engine_id IS NOT NULL
+  AND slot > 0
+  AND queue = $1::text
+  AND limit_key = $3::text
+LIMIT $2::int8;
+
 -- name: look_paused
 --
 -- Whether a queue is paused with these words: behind a try without an answer.
@@ -125,17 +151,18 @@ SELECT g.queue, max(g.paused_at), coalesce(max(g.about), '{}'::text),
   count(*) FILTER (WHERE g.kind = 3),
   count(*) FILTER (WHERE g.kind = 4),
   count(*) FILTER (WHERE g.kind = 2),
-  min(g.wake_at) FILTER (WHERE g.kind = 3)
+  min(g.wake_at) FILTER (WHERE g.kind = 3),
+  count(*) FILTER (WHERE g.kind = 1 AND g.slot > 0)
 FROM (
   SELECT queue, NULL::int8 AS paused_at, NULL::text AS about,
     wake_at, CASE
     WHEN engine_id IS NOT NULL THEN 1
     WHEN needs <> 'cascade.turn' THEN 2
     WHEN wake_at <= floor(extract(epoch FROM now()) * 1000)::int8 THEN 3
-    ELSE 4 END AS kind
+    ELSE 4 END AS kind, slot
   FROM public.cascade_runs
   UNION ALL
-  SELECT queue, paused_at, about, NULL, 0
+  SELECT queue, paused_at, about, NULL, 0, 0
   FROM public.cascade_queues
   WHERE paused_at <> 0) AS g
 GROUP BY g.queue

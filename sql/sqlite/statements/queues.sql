@@ -89,7 +89,8 @@ LIMIT ?2;
 --
 -- ?1 now
 SELECT u.queue, q.paused_at, ifnull(q.about, '{}'),
-  sum(owned), sum(due), sum(later), sum(needing), min(due_since)
+  sum(owned), sum(due), sum(later), sum(needing), min(due_since),
+  sum(slots)
 FROM (
   SELECT queue, 0 AS owned,
     count(*) FILTER (WHERE needs IN ('', 'cascade.turn')
@@ -98,17 +99,18 @@ FROM (
       AND wake_at > ?1) AS later,
     count(*) FILTER (WHERE needs NOT IN ('', 'cascade.turn')) AS needing,
     min(wake_at) FILTER (WHERE needs IN ('', 'cascade.turn')
-      AND wake_at <= ?1) AS due_since
+      AND wake_at <= ?1) AS due_since,
+    0 AS slots
   FROM main.cascade_runs
   WHERE engine_id IS NULL
   GROUP BY queue
   UNION ALL
-  SELECT queue, count(*), 0, 0, 0, NULL
+  SELECT queue, count(*), 0, 0, 0, NULL, sum(slot)
   FROM main.cascade_runs
   WHERE engine_id IS NOT NULL
   GROUP BY +queue
   UNION ALL
-  SELECT queue, 0, 0, 0, 0, NULL
+  SELECT queue, 0, 0, 0, 0, NULL, 0
   FROM main.cascade_queues
   WHERE paused_at <> 0) AS u
 LEFT JOIN main.cascade_queues AS q

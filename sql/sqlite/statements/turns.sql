@@ -32,6 +32,30 @@ FROM (
     AND limit_key = ?2
   LIMIT ?3);
 
+-- name: list_slots
+-- verb: list the slots
+--
+-- Which they are.
+--
+-- ?1 queue, ?2 at most
+SELECT cascade_id, limit_key
+FROM main.cascade_runs INDEXED BY cascade_runs_slot_idx
+WHERE engine_id IS NOT NULL AND slot > 0 AND queue = ?1
+ORDER BY limit_key
+LIMIT ?2;
+
+-- name: list_key_slots
+-- verb: list the slots
+--
+-- Which of a key.
+--
+-- ?1 queue, ?2 at most, ?3 key
+SELECT cascade_id, limit_key
+FROM main.cascade_runs INDEXED BY cascade_runs_slot_idx
+WHERE engine_id IS NOT NULL AND slot > 0 AND queue = ?1
+  AND limit_key = ?3
+LIMIT ?2;
+
 -- name: next_turn
 -- verb: look for free runs
 --

@@ -106,10 +106,10 @@ run_engines(struct session *session)
 /* ---- queues ------------------------------------------------------------- */
 
 static const struct table_column queue_columns[] = {
-    {"QUEUE", 0, false},  {"OWNED", 0, true},    {"DUE", 0, true},
-    {"LATER", 0, true},   {"NEEDING", 0, true},  {"DUE FOR", 6, true},
-    {"AT ONCE", 0, true}, {"EACH KEY", 0, true}, {"PAUSED", 0, false},
-    {"REASON", 0, false},
+    {"QUEUE", 0, false},  {"OWNED", 0, true},   {"DUE", 0, true},
+    {"LATER", 0, true},   {"NEEDING", 0, true}, {"DUE FOR", 6, true},
+    {"SLOTS", 0, true},   {"AT ONCE", 0, true}, {"EACH KEY", 0, true},
+    {"PAUSED", 0, false}, {"REASON", 0, false},
 };
 
 static void
@@ -137,6 +137,10 @@ add_queue(struct table *table, const cascade_queue_info *queue, int64_t now_ms)
     table_add(table, STYLE_NONE,
               is_due ? moment_duration(now_ms - queue->due_since_ms, time)
                      : "-");
+    if (queue->limits_version == 0)
+        table_add(table, STYLE_NONE, "-");
+    else
+        table_add_format(table, STYLE_NONE, "%" PRId64, queue->slots);
     add_maximum(table, queue, queue->running_max);
     add_maximum(table, queue, queue->key_running_max);
     table_add(table, STYLE_BUSY,
@@ -159,6 +163,7 @@ put_queue(struct out *out, const cascade_queue_info *queue)
     object_number(&object, "later", queue->later);
     object_number(&object, "needing", queue->needing);
     object_time(&object, "due_since", queue->due_since_ms);
+    object_number(&object, "slots", queue->slots);
     object_number(&object, "limits_version", queue->limits_version);
     object_number(&object, "running_max", queue->running_max);
     object_number(&object, "key_running_max", queue->key_running_max);

@@ -10,6 +10,7 @@
  *                           very rules by which it is run
  *   engines, the queue      what is in the way of taking it
  *   the seal                all rows, in a store with integrity
+ *   slots                   of its queue, if that has limits
  *   engines of this handle  whether one of them has set it aside: that is in no
  *                           row
  *
@@ -237,6 +238,8 @@ read_all(cascade_store *store, const cascade_uuid *id, reading *r)
         err = csc_move_now(store, &r->facts.now_ms);
     if (err == CASCADE_OK)
         err = csc_explain_seal_read(store, id, &r->facts.seal);
+    if (err == CASCADE_OK)
+        err = csc_explain_turn_read(store, r->info, &r->facts.turn);
     r->facts.aside = csc_store_find_aside(store, id);
     r->facts.deadline_ms = store->config.deadline_ms;
     r->facts.pause_request = r->pause_request;

@@ -19,6 +19,21 @@ typedef struct csc_seal_facts {
     char text[256];        /* why, of the cascade; else of the last message */
 } csc_seal_facts;
 
+#define CSC_TURN_HOLDERS 3
+
+/* Slots in use, where its queue has limits. */
+typedef struct csc_turn_slots {
+    int32_t max;                            /* 0: any number */
+    size_t count;                           /* up to 1,000 */
+    cascade_uuid holders[CSC_TURN_HOLDERS]; /* the first of them */
+} csc_turn_slots;
+
+typedef struct csc_turn_facts {
+    bool kept;            /* it has limits, and these are known: */
+    csc_turn_slots queue; /* of the queue, */
+    csc_turn_slots key;   /* and of its key */
+} csc_turn_facts;
+
 /* All of about one moment. */
 typedef struct csc_facts {
     int64_t now_ms;                     /* the store's */
@@ -32,6 +47,7 @@ typedef struct csc_facts {
     const char *message;       /* the kind of the first, and when it was sent */
     int64_t message_at_ms;
     csc_seal_facts seal; /* none of it where the store has no integrity */
+    csc_turn_facts turn; /* none of it while an engine has it */
     csc_aside aside;     /* by an engine of this handle */
     int64_t deadline_ms; /* of the handle's calls */
 } csc_facts;
@@ -61,6 +77,14 @@ cascade_err csc_explain_seal_read(cascade_store *store, const cascade_uuid *id,
                                   csc_seal_facts *facts);
 /* Adds what they say. */
 void csc_explain_seal(const csc_seal_facts *facts, cascade_explanation *out);
+
+/* Reads who has the slots of its queue, unless the cascade is somebody's
+ * (explain_turn.c). */
+cascade_err csc_explain_turn_read(cascade_store *store,
+                                  const cascade_info *info,
+                                  csc_turn_facts *facts);
+/* Adds that it is due and waits for one. */
+void csc_explain_turn(const csc_facts *facts, cascade_explanation *out);
 
 /* Adds what holds for the cascade (explain_cascade.c), and one cause for each
  * execution that has not ended (explain_execution.c). Out of memory shows in

@@ -11,7 +11,8 @@
  *   it has no run     NO_RUN
  *   an engine has it  OWNED, or OWNER_EXPIRED, OWNER_GONE: then it is free
  *                     soon; and SET_ASIDE where it has put it off (pace.c)
- *   nobody has it     LATER, or FREE where it is due and nothing is in the way
+ *   nobody has it     LATER, or FREE where it is due and nothing is in the way,
+ *                     or TURN where its queue has limits (explain_turn.c)
  *
  * In the way of who would take it are: PAUSED and QUEUE_PAUSED; NO_ENGINE;
  * UNKNOWN_NODE, which an owner has found out (it is recorded in the run), or
@@ -321,22 +322,6 @@ explain_free(const csc_facts *facts, cascade_explanation *out)
                     facts->info->queue);
 }
 
-static void
-explain_turn(const csc_facts *facts, cascade_explanation *out)
-{
-    cascade_cause *cause = csc_explain_add(out, CASCADE_REASON_TURN);
-
-    if (cause == NULL)
-        return;
-    cause->at_ms = facts->info->wake_at_ms;
-    cause->name = csc_arena_strdup(&out->arena, facts->info->queue);
-    csc_explain_say(out,
-                    "it is due since %s, and waits for its turn in queue %s, "
-                    "which has limits: `cascade queues` shows them",
-                    csc_explain_time(&out->arena, cause->at_ms),
-                    facts->info->queue);
-}
-
 /* It is nobody's, or its owner is no more. The time of what is paused is when
  * it is to be looked at, which says nothing of what is due. */
 static void
@@ -351,8 +336,8 @@ explain_taking(const csc_facts *facts, cascade_explanation *out)
         explain_later(facts, out);
     else if (obstacles || csc_explain_cascade_is_paused(facts))
         return;
-    else if (facts->info->turn)
-        explain_turn(facts, out);
+    else if (facts->info->turn || facts->turn.kept)
+        csc_explain_turn(facts, out);
     else
         explain_free(facts, out);
 }

@@ -11,7 +11,7 @@
  *   delete.c   whole cascades, and pieces of them; erase
  *   messages.c where messages and keys are; receive, key
  *   queues.c   pause, queues
- *   turns.c    runs that wait by their keys, slots; limits.c: set, list, drop
+ *   turns.c    runs that wait by their keys, slots; limits.c: set, list, ...
  *   read.c     load, list
  *   scan.c     scan, totals
  *   repair.c     repair, purge
@@ -324,6 +324,10 @@ void csc_memory_turns_leave(csc_memory_model *model, csc_memory_run *run);
 size_t csc_memory_turns_room(const csc_memory_queue *queue, size_t most);
 size_t csc_memory_turns_key_room(const csc_memory_queue *queue, const char *key,
                                  size_t most);
+/* Gives those that have a slot, by their keys, or those of a key. */
+cascade_err csc_memory_turns_slots(const csc_memory_queue *queue,
+                                   const char *key, size_t limit,
+                                   cascade_slot_sink sink, void *context);
 /* Goes over the keys from `walk->from` on: writes up to `most` runs, in the
  * order in which they should run, and how it has ended. */
 void csc_memory_turns_walk(const csc_memory_queue *queue, size_t most,
@@ -463,6 +467,9 @@ cascade_err csc_memory_limits_list(void *self, const char *only,
                                    const char *after, size_t limit,
                                    cascade_limits_sink sink, void *context);
 cascade_err csc_memory_limits_drop(void *self, const char *queue, bool *done);
+cascade_err csc_memory_limits_slots(void *self, const char *queue,
+                                    const char *key, size_t limit,
+                                    cascade_slot_sink sink, void *context);
 cascade_err csc_memory_scan_rows(void *self, const cascade_scan *scan,
                                  const cascade_load_sink *sink);
 cascade_err csc_memory_scan_totals(void *self, cascade_totals *totals);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The limits of queues of the memory store: set, list, drop. They stand in the
- * queue itself, which is there for good; version 0 says that it has none.
+ * The limits of queues of the memory store: set, list, drop, slots. They stand
+ * in the queue itself, which is there for good; version 0 says that it has none.
  */
 #include "store/memory/internal.h"
 
@@ -144,6 +144,25 @@ csc_memory_limits_list(void *self, const char *only, const char *after,
         if (csc_memory_turns_is_kept(queue))
             err = give(queue, sink, context);
     }
+    csc_lock_give(&memory->model->mutex);
+    return err;
+}
+
+/* ---- Slots --------------------------------------------------------------- */
+
+cascade_err
+csc_memory_limits_slots(void *self, const char *queue_name, const char *key,
+                        size_t limit, cascade_slot_sink sink, void *context)
+{
+    csc_memory *memory = self;
+    const csc_memory_queue *queue;
+    cascade_err err = CASCADE_OK;
+
+    csc_assert(csc_lock_is_none_held());
+    csc_lock_take(&memory->model->mutex);
+    queue = csc_memory_names_get(&memory->model->queues, queue_name);
+    if (queue != NULL)
+        err = csc_memory_turns_slots(queue, key, limit, sink, context);
     csc_lock_give(&memory->model->mutex);
     return err;
 }

@@ -114,6 +114,7 @@ count_run(cascade_queue_row *row, const cascade_run_row *run, int64_t now_ms)
     csc_assert(strcmp(row->queue, run->queue) == 0);
     if (!csc_uuid_is_nil(&run->engine_id)) {
         row->owned++;
+        row->slots += run->slot > 0;
     } else if (run->needs != NULL && run->needs[0] != '\0' &&
                !csc_memory_turns_is_waiting(run)) {
         row->needing++;

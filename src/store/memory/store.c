@@ -295,6 +295,7 @@ static const cascade_store_limits limits = {
     .set = csc_memory_limits_set,
     .list = csc_memory_limits_list,
     .drop = csc_memory_limits_drop,
+    .slots = csc_memory_limits_slots,
 };
 
 /* Batches of all lanes take turns at one mutex. */

@@ -147,6 +147,25 @@ csc_memory_turns_key_room(const csc_memory_queue *queue, const char *key,
     return room_of(queue->key_running_max, used, most);
 }
 
+cascade_err
+csc_memory_turns_slots(const csc_memory_queue *queue, const char *key,
+                       size_t limit, cascade_slot_sink sink, void *context)
+{
+    const csc_tree *slots = &queue->slots;
+    size_t at = key != NULL ? csc_tree_before(slots, key, side_from) : 0;
+    size_t end = key != NULL ? csc_tree_before(slots, key, side_behind)
+                             : csc_tree_count(slots);
+    cascade_err err = CASCADE_OK;
+
+    for (; at < end && limit > 0 && err == CASCADE_OK; at++, limit--) {
+        const cascade_run_row *run = &run_of(csc_tree_at(slots, at))->row;
+        const cascade_slot_row row = {run->cascade_id, run->limit_key};
+
+        err = sink(context, &row);
+    }
+    return err;
+}
+
 /* ---- The walk ------------------------------------------------------------ */
 
 /* A key that the walk was at. */

@@ -608,7 +608,6 @@ static cascade_err
 claim_turns(csc_postgres_conn *conn, claim_state *state)
 {
     const cascade_claim *claim = state->claim;
-
     cascade_err err;
 
     if (!state->any_kept || state->turned)

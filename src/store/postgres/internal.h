@@ -17,7 +17,7 @@
  *   claim.c   claim; turns.c: of queues that have limits
  *   read.c    load, list, scan, totals
  *   messages.c receive, key
- *   queues.c  pause, queues; limits.c: set, list, drop
+ *   queues.c  pause, queues; limits.c: set, list, ...
  *   repair.c    repair, purge
  *   seals.c   seal, seals
  *   wait.c    wait, wake
@@ -699,6 +699,9 @@ cascade_err csc_postgres_limits_list(void *self, const char *only,
                                      const char *after, size_t limit,
                                      cascade_limits_sink sink, void *context);
 cascade_err csc_postgres_limits_drop(void *self, const char *queue, bool *done);
+cascade_err csc_postgres_limits_slots(void *self, const char *queue,
+                                      const char *key, size_t limit,
+                                      cascade_slot_sink sink, void *context);
 cascade_err csc_postgres_mend_repair(void *self, const cascade_repair *repairs,
                                      size_t count, bool *done);
 cascade_err csc_postgres_mend_purge(void *self, const cascade_uuid *ids,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The limits of queues: set, list, drop. They are columns of the row that a
+ * The limits of queues: set, list, drop, slots. They are columns of the row that a
  * paused queue has too. Claims take a lock on that row before they give slots
  * (turns.c), so what is set here is in force for all that come later.
  *
@@ -120,7 +120,7 @@ typedef struct list_state {
 } list_state;
 
 static cascade_err
-read_limits(csc_postgres_conn *conn, void *context)
+read_list(csc_postgres_conn *conn, void *context)
 {
     list_state *state = context;
 
@@ -159,7 +159,7 @@ csc_postgres_limits_list(void *self, const char *only, const char *after,
     if (only == NULL)
         csc_postgres_params_i64(&state.params, (int64_t)limit);
     state.call.params = &state.params;
-    err = csc_postgres_pool_run(self, CSC_POSTGRES_ALWAYS, read_limits, &state);
+    err = csc_postgres_pool_run(self, CSC_POSTGRES_ALWAYS, read_list, &state);
     for (int i = 0; err == CASCADE_OK && i < PQntuples(state.call.result); i++)
         err = sink_limits(state.call.result, i, sink, context);
     PQclear(state.call.result);
@@ -204,5 +204,42 @@ csc_postgres_limits_drop(void *self, const char *queue, bool *done)
     csc_assert(csc_lock_is_none_held());
     if (err == CASCADE_OK)
         *done = state.done;
+    return err;
+}
+
+/* ---- Slots --------------------------------------------------------------- */
+
+static cascade_err
+sink_slot(const PGresult *result, int at, cascade_slot_sink sink, void *context)
+{
+    csc_postgres_reader reader = {.result = result, .row = at};
+    cascade_slot_row row;
+    cascade_err err =
+        csc_postgres_row_read(&reader, &csc_table_slot_list, &row);
+
+    return err == CASCADE_OK ? sink(context, &row) : err;
+}
+
+/* As the list is. */
+cascade_err
+csc_postgres_limits_slots(void *self, const char *queue, const char *key,
+                          size_t limit, cascade_slot_sink sink, void *context)
+{
+    list_state state = {.call = {.statement = key != NULL
+                                                  ? CSC_POSTGRES_LIST_KEY_SLOTS
+                                                  : CSC_POSTGRES_LIST_SLOTS}};
+    cascade_err err;
+
+    csc_assert(csc_lock_is_none_held());
+    csc_postgres_params_init(&state.params);
+    csc_postgres_params_text(&state.params, queue);
+    csc_postgres_params_i64(&state.params, (int64_t)limit);
+    if (key != NULL)
+        csc_postgres_params_text(&state.params, key);
+    state.call.params = &state.params;
+    err = csc_postgres_pool_run(self, CSC_POSTGRES_ALWAYS, read_list, &state);
+    for (int i = 0; err == CASCADE_OK && i < PQntuples(state.call.result); i++)
+        err = sink_slot(state.call.result, i, sink, context);
+    PQclear(state.call.result);
     return err;
 }

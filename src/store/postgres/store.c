@@ -263,6 +263,7 @@ const cascade_store_limits csc_postgres_limits = {
     .set = csc_postgres_limits_set,
     .list = csc_postgres_limits_list,
     .drop = csc_postgres_limits_drop,
+    .slots = csc_postgres_limits_slots,
 };
 
 static const cascade_store_node_txn node_txn = {

@@ -12,7 +12,7 @@
  *   read.c    load, list
  *   scan.c    scan
  *   repair.c  pause, queues, totals, repair, purge
- *   limits.c  set, list, drop
+ *   limits.c  set, list, drop, slots
  *   strays.c  strays
  *   seals.c   seal, seals, and what commit needs of both
  *   node_txn.c  begin, finish, abandon, settle
@@ -641,6 +641,9 @@ cascade_err csc_sqlite_limits_list(void *self, const char *only,
                                    const char *after, size_t limit,
                                    cascade_limits_sink sink, void *context);
 cascade_err csc_sqlite_limits_drop(void *self, const char *queue, bool *done);
+cascade_err csc_sqlite_limits_slots(void *self, const char *queue,
+                                    const char *key, size_t limit,
+                                    cascade_slot_sink sink, void *context);
 cascade_err csc_sqlite_manage_pause(void *self, const char *queue, bool paused,
                                     const char *about, bool *changed);
 cascade_err csc_sqlite_manage_queues(void *self, cascade_queue_sink sink,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The limits of queues: set, list, drop. They are columns of the row that a
+ * The limits of queues: set, list, drop, slots. They are columns of the row that a
  * paused queue has too; claims look at it in the transaction that gives slots
  * (turns.c). Set and drop are one write transaction each, which nobody else can
  * be in: what is read there stands until it is written.
@@ -144,6 +144,50 @@ csc_sqlite_limits_list(void *self, const char *only, const char *after,
     if (only == NULL)
         csc_sqlite_call_add_i64(&call, (int64_t)limit);
     err = give_rows(&call, sink, context);
+    csc_sqlite_call_end(&call);
+    return csc_sqlite_txn_end(conn, err);
+}
+
+/* ---- Slots --------------------------------------------------------------- */
+
+static cascade_err
+give_slots(csc_sqlite_call *call, cascade_slot_sink sink, void *context)
+{
+    bool found = false;
+    cascade_err err = csc_sqlite_call_next(call, &found);
+
+    while (err == CASCADE_OK && found) {
+        cascade_slot_row row;
+
+        err =
+            csc_sqlite_row_read(call->statement, 0, &csc_table_slot_list, &row);
+        if (err == CASCADE_OK)
+            err = sink(context, &row);
+        if (err == CASCADE_OK)
+            err = csc_sqlite_call_next(call, &found);
+    }
+    return err;
+}
+
+cascade_err
+csc_sqlite_limits_slots(void *self, const char *queue, const char *key,
+                        size_t limit, cascade_slot_sink sink, void *context)
+{
+    csc_sqlite_conn *conn = NULL;
+    csc_sqlite_call call;
+    cascade_err err = csc_sqlite_txn_begin_read(self, &conn);
+
+    csc_assert(csc_lock_is_none_held());
+    if (err != CASCADE_OK)
+        return err;
+    csc_sqlite_call_begin(&call, conn,
+                          key != NULL ? CSC_SQLITE_LIST_KEY_SLOTS
+                                      : CSC_SQLITE_LIST_SLOTS);
+    csc_sqlite_call_add_text(&call, queue);
+    csc_sqlite_call_add_i64(&call, (int64_t)limit);
+    if (key != NULL)
+        csc_sqlite_call_add_text(&call, key);
+    err = give_slots(&call, sink, context);
     csc_sqlite_call_end(&call);
     return csc_sqlite_txn_end(conn, err);
 }

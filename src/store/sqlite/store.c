@@ -314,6 +314,7 @@ static const cascade_store_limits limits = {
     .set = csc_sqlite_limits_set,
     .list = csc_sqlite_limits_list,
     .drop = csc_sqlite_limits_drop,
+    .slots = csc_sqlite_limits_slots,
 };
 
 static const cascade_store_node_txn node_txn = {

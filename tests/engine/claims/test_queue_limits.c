@@ -206,6 +206,29 @@ await_running(yard *y, int count)
     assert_int_equal(atomic_load(&y->all.now), count);
 }
 
+static const cascade_queue_info *
+find_queue(const cascade_queue_list *list)
+{
+    for (size_t i = 0; i < cascade_queue_list_count(list); i++) {
+        const cascade_queue_info *info = cascade_queue_list_get(list, i);
+
+        if (strcmp(info->name, QUEUE) == 0)
+            return info;
+    }
+    return NULL;
+}
+
+static void
+assert_slots_used(const yard *y, int count)
+{
+    cascade_queue_list *list = NULL;
+
+    assert_ok(cascade_queue_list_load(y->stores[0], &list));
+    assert_non_null(find_queue(list));
+    assert_int_equal(find_queue(list)->slots, count);
+    cascade_queue_list_free(list);
+}
+
 static void
 a_maximum_holds_for_all_engines(test_db *db)
 {
@@ -216,6 +239,7 @@ a_maximum_holds_for_all_engines(test_db *db)
     for (int i = 0; i < CROWD; i++)
         (void)start(&y, "work", i % USERS);
     await_running(&y, 2);
+    assert_slots_used(&y, 2);
     atomic_store(&y.shut, false);
     await_ended(&y, CROWD);
     assert_int_equal(atomic_load(&y.all.most), 2);
@@ -389,18 +413,6 @@ limits_are_taken_away(test_db *db)
     await_running(&y, 4);
     atomic_store(&y.shut, false);
     await_ended(&y, 4);
-}
-
-static const cascade_queue_info *
-find_queue(const cascade_queue_list *list)
-{
-    for (size_t i = 0; i < cascade_queue_list_count(list); i++) {
-        const cascade_queue_info *info = cascade_queue_list_get(list, i);
-
-        if (strcmp(info->name, QUEUE) == 0)
-            return info;
-    }
-    return NULL;
 }
 
 static void

@@ -64,6 +64,7 @@ claim(cascade_store *store, const cascade_uuid *engine_id, size_t count)
                                  .nodes = names + 1,
                                  .node_count = 1,
                                  .limit = count,
+                                 .slots = count,
                                  .suspect_from = INT32_MAX};
 
     assert_ok(store->driver->claim(store->self, &asked, claimed, &result));
@@ -693,6 +694,44 @@ its_queue_is_paused_until_it_is_resumed(test_db *db)
     cascade_explanation_free(explanation);
 }
 
+static cascade_cause
+check_turn(cascade_store *store, const cascade_uuid *id, int running_max,
+           int key_running_max, const char *text)
+{
+    const cascade_queue_limits limits = {.size = sizeof(limits),
+                                         .running_max = running_max,
+                                         .key_running_max = key_running_max};
+
+    assert_ok(cascade_queue_set(store, "default", &limits, NULL));
+    check_reasons(store, id, "TURN");
+    return check_cause(store, id, CASCADE_REASON_TURN, "default", text);
+}
+
+static void
+it_waits_for_its_turn_in_a_queue_with_limits(test_db *db)
+{
+    cascade_store *store = db_store(db);
+    cascade_uuid first = db_start(store, "n");
+    cascade_uuid engine = attach(store, KNOWS_N);
+    cascade_uuid id;
+    cascade_cause cause;
+
+    (void)check_turn(store, &first, 0, 1,
+                     "it is due since %T, and there is a slot for it in queue "
+                     "default: an engine of that takes it in its turn");
+    claim(store, &engine, 1);
+    check_reasons(store, &first, "OWNED");
+    id = db_start(store, "n");
+    cause = check_turn(store, &id, 7, 1,
+                       "it is due since %T, and waits for its turn in queue "
+                       "default: 1 of 1 slots of its key are in use, by %I");
+    assert_memory_equal(&cause.id, &first, sizeof(first));
+    assert_int_equal(cause.count, 1);
+    (void)check_turn(store, &id, 1, 0,
+                     "it is due since %T, and waits for its turn in queue "
+                     "default: 1 of 1 slots of its queue are in use, by %I");
+}
+
 /* ---- Suspects ----------------------------------------------------------- */
 
 static void
@@ -928,6 +967,7 @@ main(int argc, char **argv)
         ON_ALL(what_has_continued_names_the_next_run),
         ON_ALL(what_an_engine_has_paused_is_not_due_later),
         ON_ALL(its_queue_is_paused_until_it_is_resumed),
+        ON_ALL(it_waits_for_its_turn_in_a_queue_with_limits),
         ON_ALL(it_is_a_suspect_from_three_deaths_on_until_it_commits),
         ON_ALL(it_has_no_run_until_it_gets_one),
         ON_ALL(it_has_ended_until_it_is_retried),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Queues with limits: the maxima, how a slot comes back, and how limits are set
- * (S96, S97, S100).
+ * (S96, S97, S100); what has a slot (S101).
  */
 #include <pthread.h>
 #include <sched.h>
@@ -702,6 +702,64 @@ limits_are_dropped_from_a_paused_queue(void **state)
     assert_false(got.paused || got.kept);
 }
 
+/* ---- S101 ---------------------------------------------------------------- */
+
+typedef struct listed_slots {
+    cascade_uuid ids[CLAIM_MAX];
+    char keys[CLAIM_MAX + 1]; /* the first byte of each */
+    size_t count;
+} listed_slots;
+
+static cascade_err
+keep_slot(void *context, const cascade_slot_row *row)
+{
+    listed_slots *list = context;
+
+    assert_true(list->count < CLAIM_MAX);
+    list->ids[list->count] = row->cascade_id;
+    list->keys[list->count++] = row->limit_key[0];
+    return CASCADE_OK;
+}
+
+static listed_slots
+list_slots(mail_scene *it, const char *queue, const char *key, size_t limit)
+{
+    listed_slots list = {.count = 0};
+
+    assert_ok(limits_table(it->db)->slots(it->db->self, queue, key, limit,
+                                          keep_slot, &list));
+    return list;
+}
+
+/* Not what waits for one. */
+static void
+slots_are_listed_by_their_keys(void **state)
+{
+    mail_scene it = mail_begin(*state);
+    listed_slots list;
+    cascade_uuid first;
+
+    limits_set(&it, "default", 0, 0);
+    limits_start_many(&it, "b", 2);
+    limits_start_many(&it, "a", 1);
+    limits_assert_gets(&it, 3, 3);
+    limits_start_many(&it, "c", 1);
+    list = list_slots(&it, "default", NULL, 10);
+    assert_string_equal(list.keys, "abb");
+    assert_string_equal(list_slots(&it, "default", NULL, 2).keys, "ab");
+    assert_string_equal(list_slots(&it, "default", "b", 10).keys, "bb");
+    assert_string_equal(list_slots(&it, "default", "b", 1).keys, "b");
+    assert_int_equal(list_slots(&it, "default", "c", 10).count, 0);
+    assert_int_equal(list_slots(&it, "other", NULL, 10).count, 0);
+    first = list.ids[1];
+    limits_do(&it, &first, CASCADE_RUN_END);
+    list = list_slots(&it, "default", "b", 10);
+    assert_int_equal(list.count, 1);
+    assert_memory_not_equal(&list.ids[0], &first, sizeof(first));
+    assert_true(drop_limits(&it, "default"));
+    assert_string_equal(list_slots(&it, "default", NULL, 10).keys, "ab");
+}
+
 conformance_group
 conformance_limits(void)
 {
@@ -725,6 +783,7 @@ conformance_limits(void)
         cmocka_unit_test(limits_are_listed_by_name_in_pages),
         cmocka_unit_test(limits_are_dropped_whatever_runs),
         cmocka_unit_test(limits_are_dropped_from_a_paused_queue),
+        cmocka_unit_test(slots_are_listed_by_their_keys),
     };
 
     return (conformance_group){"limits", tests,

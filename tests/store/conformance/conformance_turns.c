@@ -503,19 +503,25 @@ keep_numbers(void *context, const cascade_queue_row *row)
 }
 
 /* Those that wait by their keys are due, and need nothing, to whoever lists the
- * queues. */
+ * queues; of those that are owned the slots are counted. */
 static void
-what_waits_by_its_key_is_listed_as_due(void **state)
+a_queue_with_limits_is_listed_with_its_slots(void **state)
 {
     mail_scene it = mail_begin(*state);
     cascade_queue_row row = {.queue = NULL};
+    limits_got got;
+    cascade_uuid id;
 
-    limits_set(&it, "default", 1, 0);
-    limits_start_many(&it, "a", 3);
-    limits_assert_gets(&it, 5, 1);
+    limits_take_the_slot(&it);
+    limits_start_many(&it, "a", 1);
+    id = limits_submit(&it, limits_start(&it, "b"));
+    assert_int_equal(mail_send_path(&it, id, "a"), CASCADE_SENT);
+    got = limits_claim(&it, 5);
+    limits_assert_got_one(&got, &id, false);
     assert_ok(conformance_manage(it.db->driver)
                   ->queues(it.db->self, keep_numbers, &row));
-    assert_int_equal(row.owned, 1);
+    assert_int_equal(row.owned, 2);
+    assert_int_equal(row.slots, 1);
     assert_int_equal(row.due, 2);
     assert_int_equal(row.later + row.needing, 0);
     assert_false(row.paused);
@@ -544,7 +550,7 @@ conformance_turns(void)
         cmocka_unit_test(suspects_need_a_slot_and_come_one_at_a_time),
         cmocka_unit_test(a_claim_gives_one_suspect_of_all_its_queues),
         cmocka_unit_test(what_waits_in_a_queue_without_limits_is_given),
-        cmocka_unit_test(what_waits_by_its_key_is_listed_as_due),
+        cmocka_unit_test(a_queue_with_limits_is_listed_with_its_slots),
     };
 
     return (conformance_group){"turns", tests,
