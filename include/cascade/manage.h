@@ -179,7 +179,8 @@ typedef struct cascade_queue_limits {
  * those it had; also of one that nobody serves yet. Its cascades are then
  * served by their keys in turn, whether there are maxima or not: a key with a
  * million that wait does not keep another's from their turn; of a key, higher
- * priority comes first, then what was due first. Until its turn nothing of a
+ * priority comes first, then what was due first; of what has begun already, the
+ * older cascade. Until its turn nothing of a
  * cascade is carried out but what it is asked from outside: neither a deadline
  * nor a time limit ends it before, and one that is cancelled waits with what it
  * has to clean up.
@@ -188,12 +189,18 @@ typedef struct cascade_queue_limits {
  * intervals, most of them at once: what has begun until then is not counted,
  * and waits for its turn at its next step.
  * CASCADE_ERR_INVALID for a maximum below 0; CASCADE_ERR_EXISTS: the limits
- * have another version; CASCADE_ERR_UNSUPPORTED in a store without them.
- * `version` (may be NULL) becomes the new one. */
+ * have another version, or there are none of that; CASCADE_ERR_UNSUPPORTED in a
+ * store without them. `version` (may be NULL) becomes the new one. */
 CASCADE_API cascade_err cascade_queue_set(cascade_store *store,
                                           const char *queue,
                                           const cascade_queue_limits *limits,
                                           int64_t *version);
+
+/* Reads them: the maxima and the version, to set them by; `by` and `reason` are
+ * NULL, those are in cascade_queue_info. CASCADE_ERR_NOT_FOUND: it has none. */
+CASCADE_API cascade_err cascade_queue_get(cascade_store *store,
+                                          const char *queue,
+                                          cascade_queue_limits *limits);
 
 /* Takes the limits away: what waits for its turn is claimed like any other.
  * CASCADE_ERR_NOT_FOUND: it has none. */

@@ -11,6 +11,8 @@
  */
 #include "cascade/manage.h"
 
+#include <string.h>
+
 #include "base/check.h"
 #include "base/data/buf.h"
 #include "base/error.h"
@@ -89,6 +91,11 @@ set_limits(cascade_store *store, const cascade_limits_row *row,
 
     if (err != CASCADE_OK)
         return err;
+    if (!done && *version == 0)
+        return csc_fail(CASCADE_ERR_EXISTS,
+                        "queue %s has no limits of version %lld; others may "
+                        "have taken them away: set them anew",
+                        row->queue, (long long)row->version);
     if (!done)
         return csc_fail(CASCADE_ERR_EXISTS,
                         "the limits of queue %s have version %lld; look at "
@@ -130,25 +137,60 @@ cascade_queue_set(cascade_store *store, const char *queue,
 }
 
 static cascade_err
-note_there(void *context, const cascade_limits_row *row)
+note_limits(void *context, const cascade_limits_row *row)
 {
-    (void)row;
-    *(bool *)context = true;
+    cascade_queue_limits *limits = context;
+
+    limits->running_max = row->running_max;
+    limits->key_running_max = row->key_running_max;
+    limits->version = row->version;
     return CASCADE_OK;
+}
+
+static cascade_err
+read_limits(cascade_store *store, const char *queue,
+            cascade_queue_limits *limits)
+{
+    cascade_err err =
+        csc_move_list_limits(store, queue, "", 1, note_limits, limits);
+
+    if (err == CASCADE_OK && limits->version == 0)
+        err = csc_fail(CASCADE_ERR_NOT_FOUND, "queue %s has no limits", queue);
+    return err;
+}
+
+cascade_err
+cascade_queue_get(cascade_store *store, const char *queue,
+                  cascade_queue_limits *limits)
+{
+    cascade_queue_limits known = {.version = 0};
+    cascade_err err = check_queue(store, queue, "limits of a queue");
+
+    if (err == CASCADE_OK && (limits == NULL || limits->size < sizeof(size_t)))
+        err = csc_fail(CASCADE_ERR_INVALID,
+                       "limits of a queue: give limits with their size set to "
+                       "sizeof(cascade_queue_limits)");
+    if (err == CASCADE_OK)
+        err = read_limits(store, queue, &known);
+    if (err != CASCADE_OK)
+        return err;
+    known.size = limits->size;
+    memcpy(limits, &known,
+           limits->size < sizeof(known) ? limits->size : sizeof(known));
+    return csc_ok();
 }
 
 cascade_err
 cascade_queue_unset(cascade_store *store, const char *queue)
 {
-    bool there = false;
+    cascade_queue_limits there = {.version = 0};
+    bool done = false;
     cascade_err err = check_queue(store, queue, "limits of a queue");
 
     if (err == CASCADE_OK)
-        err = csc_move_list_limits(store, queue, "", 1, note_there, &there);
-    if (err == CASCADE_OK && !there)
-        err = csc_fail(CASCADE_ERR_NOT_FOUND, "queue %s has no limits", queue);
+        err = read_limits(store, queue, &there);
     if (err == CASCADE_OK) /* others may have been faster: they are gone */
-        err = csc_move_drop_limits(store, queue, &there);
+        err = csc_move_drop_limits(store, queue, &done);
     if (err != CASCADE_OK)
         return err;
     tell_engines(store);

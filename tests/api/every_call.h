@@ -83,6 +83,7 @@ typedef struct every_handle {
     X(cascade_queue_pause, cascade_queue_pause(h->store, "default", NULL))     \
     X(cascade_queue_resume, cascade_queue_resume(h->store, "default"))         \
     X(cascade_queue_set, cascade_queue_set(h->store, "default", NULL, NULL))   \
+    X(cascade_queue_get, cascade_queue_get(h->store, "default", NULL))         \
     X(cascade_queue_unset, cascade_queue_unset(h->store, "default"))           \
     X(cascade_request_many,                                                    \
       cascade_request_many(h->store, CASCADE_REQUEST_CANCEL, NULL, NULL))      \

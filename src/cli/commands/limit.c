@@ -9,7 +9,7 @@
 
 #include <cascade/manage.h>
 
-#include <string.h>
+#define TRIES 10
 
 static cascade_err
 put_limits(struct out *out, const char *queue,
@@ -19,7 +19,10 @@ put_limits(struct out *out, const char *queue,
 
     if (!out->json) {
         out_text(out, queue);
-        out_format(out, " version %lld\n", (long long)version);
+        if (version > 0)
+            out_format(out, " version %lld\n", (long long)version);
+        else
+            out_format(out, " has no limits\n");
         return CASCADE_OK;
     }
     object_init(&object);
@@ -30,43 +33,40 @@ put_limits(struct out *out, const char *queue,
     return out_object(out, &object);
 }
 
-static const cascade_queue_info *
-find_queue(const cascade_queue_list *list, const char *name)
-{
-    for (size_t i = 0; i < cascade_queue_list_count(list); i++) {
-        const cascade_queue_info *queue = cascade_queue_list_get(list, i);
-
-        if (strcmp(queue->name, name) == 0)
-            return queue;
-    }
-    return NULL;
-}
-
 /* What is not given stays as it is, unless others change it meanwhile. */
 static cascade_err
 fill_limits(struct session *session, const char *queue,
             cascade_queue_limits *limits)
 {
     const struct settings *settings = session->settings;
-    const cascade_queue_info *info = NULL;
-    cascade_queue_list *list = NULL;
-    cascade_err err = cascade_queue_list_load(session->store, &list);
+    cascade_queue_limits there = {.size = sizeof(there), .version = -1};
+    cascade_err err = cascade_queue_get(session->store, queue, &there);
 
-    if (err != CASCADE_OK)
+    if (err != CASCADE_OK && err != CASCADE_ERR_NOT_FOUND)
         return err;
-    info = find_queue(list, queue);
-    limits->version = -1;
-    if (info != NULL && info->limits_version > 0) {
-        limits->version = info->limits_version;
-        limits->running_max = info->running_max;
-        limits->key_running_max = info->key_running_max;
-    }
+    limits->version = there.version;
+    limits->running_max = there.running_max;
+    limits->key_running_max = there.key_running_max;
     if (settings_has(settings, OPTION_RUNNING))
         limits->running_max = (int)settings->number[OPTION_RUNNING];
     if (settings_has(settings, OPTION_KEY_RUNNING))
         limits->key_running_max = (int)settings->number[OPTION_KEY_RUNNING];
-    cascade_queue_list_free(list);
     return CASCADE_OK;
+}
+
+/* Again, if others have changed them in between. */
+static cascade_err
+set_limits(struct session *session, const char *queue,
+           cascade_queue_limits *limits, int64_t *version)
+{
+    cascade_err err = CASCADE_ERR_EXISTS;
+
+    for (int i = 0; i < TRIES && err == CASCADE_ERR_EXISTS; i++) {
+        err = fill_limits(session, queue, limits);
+        if (err == CASCADE_OK)
+            err = cascade_queue_set(session->store, queue, limits, version);
+    }
+    return err;
 }
 
 int
@@ -86,10 +86,8 @@ run_limit(struct session *session)
         return settings_refuse(settings, "it needs --running, --key-running or "
                                          "both, or --none alone");
     if (numbers)
-        err = fill_limits(session, queue, &limits);
-    if (err == CASCADE_OK && numbers)
-        err = cascade_queue_set(session->store, queue, &limits, &version);
-    else if (err == CASCADE_OK)
+        err = set_limits(session, queue, &limits, &version);
+    else
         err = cascade_queue_unset(session->store, queue);
     if (err == CASCADE_OK)
         err = put_limits(&session->out, queue, &limits, version);
