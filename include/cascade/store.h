@@ -291,10 +291,13 @@
  *       key they go by higher priority, then by earlier wake_at. A run without
  *       a key gets its cascade's user_id, once it waits or has a slot. What
  *       waits does not make it cost more. `again` tells that another claim may
- *       find more; it is false once a walk over all keys has found nothing.
+ *       find more; it is false once a walk over all keys has found nothing, or
+ *       there was room for no more, or as many were given as `slots` said.
  *   S99 for the rest a kept queue is like others: runs that a message names are
  *       given without a slot, and when it is paused no others (S25); needs and
- *       suspects are those of S8, of suspects one at a time, with a slot;
+ *       suspects are those of S8, of suspects one at a time, with a slot: a
+ *       claim that gave none tells in `suspects` that one is due, but there is
+ *       no room for it, or `slots` is 0;
  *       next_wake_at_ms counts what comes. `kept` tells which queues are. What
  *       waits by its key in a queue that is not kept is given as if it did not.
  *   S100 set changes the limits only where they have the version it names, and
@@ -533,6 +536,7 @@ typedef struct cascade_claim_result {
                      that queue is paused */
     bool *kept;   /* the same: whether it has limits */
     bool again;   /* S98 */
+    bool suspects; /* S99 */
 } cascade_claim_result;
 
 #define CASCADE_RECEIVE_MAX 10000

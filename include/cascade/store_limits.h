@@ -17,7 +17,7 @@
  *              |  claim with `slots`: under the queue's lock it counts, then
  *              |  goes from key to key and takes
  *              v
- *            a slot ---> FREE, END, DELETE, detach, remove ---> no slot
+ *            a slot ---> FREE, END, DELETE, REVIVE, detach, remove ---> no slot
  *
  * A run that waits by its key needs CASCADE_NEEDS_TURN. That is no node: who
  * knows nothing of limits leaves it alone, and whoever claims it because of a

@@ -71,7 +71,7 @@ csc_turn_end(csc_turn_places *places, const char *queue,
     if (walk->count > 0 || vain)
         memcpy(place->origin, walk->from, sizeof(place->origin));
     memcpy(place->from, walk->from, sizeof(place->from));
-    return !walk->filled && !vain;
+    return !vain && (!walk->filled || walk->count < walk->room);
 }
 
 void
@@ -106,4 +106,11 @@ csc_turn_room(csc_turn_places *places, size_t slots, size_t limit, bool others)
             most += places->halved++ % 2;
     }
     return slots < most ? slots : most;
+}
+
+bool
+csc_turn_was_cut(size_t slots, size_t room, size_t count)
+{
+    csc_assert(count <= room);
+    return room < slots && count == room;
 }

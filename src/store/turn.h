@@ -50,8 +50,9 @@ typedef struct csc_turn_places {
 typedef struct csc_turn_walk {
     char from[CSC_TURN_FROM_SIZE]; /* where the next one begins */
     bool ended;                    /* it was at all keys */
-    bool filled;  /* there is no room for more, or no more were asked for */
-    size_t count; /* runs that it gave */
+    size_t room;  /* so many could be given, and no more were asked for */
+    bool filled;  /* as many keys had room: it has stopped there */
+    size_t count; /* runs that it gave: one that somebody holds is left out */
 } csc_turn_walk;
 
 void csc_turn_fini(csc_turn_places *places);
@@ -72,5 +73,8 @@ size_t csc_turn_share(size_t room, size_t keys);
  * other time. */
 size_t csc_turn_room(csc_turn_places *places, size_t slots, size_t limit,
                      bool others);
+/* Whether it may have more the next time, where `count` were given of that
+ * `room`. */
+bool csc_turn_was_cut(size_t slots, size_t room, size_t count);
 
 #endif

@@ -11,14 +11,28 @@
 -- name: turn_look
 -- form: turn_look_suspects = suspects
 --
--- Which of the queues have something to claim, and room for it, as it seems
--- without a lock: their places in $1.
+-- Which of the queues have something to claim: their places in $1, and whether
+-- there is room for it, as it seems without a lock.
 --
 -- Index: cascade_runs_turn_idx, cascade_runs_claim_idx, cascade_runs_needs_idx,
 -- cascade_runs_suspect_idx, cascade_runs_slot_idx.
 --
 -- $1 queues, $2 nodes, $3 suspects from so many takeovers
-SELECT q.place
+SELECT q.place, (
+  SELECT (k.running_max = 0
+    OR (
+      SELECT count(*)
+      FROM (
+        SELECT 1
+        FROM public.cascade_runs AS s
+        WHERE s.engine_id IS NOT NULL
+          AND s.slot > 0
+          AND s.queue = k.queue
+        ORDER BY s.limit_key
+        LIMIT k.running_max) AS used) < k.running_max)::int4
+  FROM public.cascade_queues AS k
+  WHERE k.queue = q.queue
+    AND k.paused_at = 0)
 FROM unnest($1::text[]) WITH ORDINALITY AS q (queue, place)
 WHERE (false
   -- unless suspects
@@ -73,22 +87,7 @@ WHERE (false
     ORDER BY r.priority DESC, r.wake_at
     LIMIT 1)
   -- end
-  )
-  AND (
-    SELECT k.running_max = 0
-      OR (
-        SELECT count(*)
-        FROM (
-          SELECT 1
-          FROM public.cascade_runs AS s
-          WHERE s.engine_id IS NOT NULL
-            AND s.slot > 0
-            AND s.queue = k.queue
-          ORDER BY s.limit_key
-          LIMIT k.running_max) AS used) < k.running_max
-    FROM public.cascade_queues AS k
-    WHERE k.queue = q.queue
-      AND k.paused_at = 0);
+  );
 
 -- name: turn_lock
 --
@@ -177,8 +176,9 @@ SELECT count(*) FROM sorted;
 --   kind  row
 --   1     a run that was taken: its number among those of its key, and the
 --         place of that in the walk
---   2     where the walk has stopped: whether there is room for no more, how
---         many keys it was at, and where the next begins
+--   2     where the walk has stopped: whether as many keys had room as there was
+--         in all, how much that was, how many keys it was at, and where the next
+--         begins
 --
 -- No such row: there is no room in the queue.
 --
@@ -293,7 +293,7 @@ taken AS (
 SELECT 1, cascade_id, claim_no, takeovers, trial, nth, step, NULL::text
 FROM taken
 UNION ALL
-SELECT 2, NULL, NULL, (last.found >= q.room)::int4, NULL, NULL, last.step,
+SELECT 2, NULL, NULL, (last.found >= q.room)::int4, NULL, q.room, last.step,
   last.from_key
 FROM (
   SELECT step, found, from_key

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The limits of queues of the memory store: set, list, drop, slots. They stand
- * in the queue itself, which is there for good; version 0 says that it has none.
+ * The limits of queues of the memory store, and what has a slot. They stand in
+ * the queue itself, which is there for good; version 0 says that it has none.
  */
 #include "store/memory/internal.h"
 

@@ -792,14 +792,25 @@ choose_turns(claim_state *claiming, csc_turn_places *places,
     return walk.count;
 }
 
+/* Whether there is something beside them. */
+static bool
+has_others(const claim_state *claiming)
+{
+    for (int priority = 0; priority < CSC_MEMORY_PRIORITIES; priority++)
+        if (pick(claiming, priority) != NULL)
+            return true;
+    return false;
+}
+
 /* Goes on behind the first `count`; returns how many there are then. */
 static size_t
 take_turns(claim_state *claiming, csc_turn_places *places,
            cascade_claimed *claimed, size_t count)
 {
     const cascade_claim *claim = claiming->claim;
-    size_t room = csc_turn_room(places, claim->slots, claim->limit - count,
-                                claiming->shelf_count > 0);
+    size_t most = csc_turn_room(places, claim->slots, claim->limit - count,
+                                has_others(claiming));
+    size_t room = most;
     size_t first = csc_turn_first(places, claim->queue_count);
 
     for (size_t i = 0; i < claim->queue_count && room > 0; i++) {
@@ -813,6 +824,8 @@ take_turns(claim_state *claiming, csc_turn_places *places,
             own(claiming, claiming->turns[k], "", true, &claimed[count++]);
         room = claim->suspects && chosen > 0 ? 0 : room - chosen;
     }
+    if (!claim->suspects && csc_turn_was_cut(claim->slots, most, most - room))
+        claiming->again = true;
     return count;
 }
 
@@ -861,6 +874,23 @@ next_wake(const claim_state *claiming)
         }
     }
     return next;
+}
+
+/* Whether one is due in a kept queue. */
+static bool
+has_suspect(const claim_state *claiming)
+{
+    for (size_t i = 0; i < claiming->claim->queue_count; i++) {
+        const csc_memory_queue *queue = asked_queue(claiming, i);
+        const csc_memory_shelf *shelf = is_kept(queue) ? queue->shelves : NULL;
+
+        for (; shelf != NULL; shelf = shelf->next)
+            for (int p = 0; p < CSC_MEMORY_PRIORITIES; p++)
+                if (is_wanted(claiming, shelf) &&
+                    due_run(shelf, p, claiming->now_ms) != NULL)
+                    return true;
+    }
+    return false;
 }
 
 static void
@@ -927,6 +957,8 @@ csc_memory_runs_claim(void *self, const cascade_claim *claim,
     clear_absent(&claiming);
     result->next_wake_at_ms = next_wake(&claiming);
     result->again = claiming.again;
+    result->suspects =
+        claim->suspects && result->count == 0 && has_suspect(&claiming);
     tell_queues(&claiming, result);
 out:
     csc_lock_give(&memory->model->mutex);

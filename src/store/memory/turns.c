@@ -248,6 +248,7 @@ csc_memory_turns_walk(const csc_memory_queue *queue, size_t most,
         found += keys[count++].room > 0;
         csc_turn_behind(key, walk->from);
     }
+    walk->room = room;
     walk->filled = found >= room;
     if (found > 0)
         walk->count =

@@ -620,6 +620,9 @@ claim_turns(csc_postgres_conn *conn, claim_state *state)
     err = csc_postgres_turns_claim(conn, &state->turns);
     if (err == CASCADE_OK)
         conn->doubtful = false; /* what was claimed is known */
+    if (!claim->suspects &&
+        csc_turn_was_cut(claim->slots, state->turns.room, state->turns.count))
+        state->turns.again = true;
     return err;
 }
 
@@ -644,6 +647,7 @@ begin_claim(claim_state *state)
     state->turns.count = 0;
     state->turns.next_wake_at_ms = CASCADE_TIME_NONE;
     state->turns.again = false;
+    state->turns.suspects = false;
 }
 
 static cascade_err
@@ -707,6 +711,7 @@ write_result(const claim_state *state, cascade_claim_result *result)
         earlier(state->next_wake_at_ms, turns->next_wake_at_ms);
     result->messages = state->messages;
     result->again = turns->again;
+    result->suspects = turns->suspects && result->count == 0;
     for (size_t i = 0; i < state->claim->queue_count; i++) {
         if (result->paused != NULL)
             result->paused[i] = !state->is_open[i] && !state->is_kept[i];

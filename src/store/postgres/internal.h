@@ -600,6 +600,7 @@ typedef struct csc_postgres_turns {
     size_t count;             /* of it; written to, also on an error */
     int64_t next_wake_at_ms;  /* when something comes next in them, or none */
     bool again;
+    bool suspects; /* one is due in them */
 } csc_postgres_turns;
 
 /* An error with `count` > 0 is one of a claim that has perhaps claimed runs

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The limits of queues: set, list, drop, slots. They are columns of the row that a
+ * The limits of queues, and what has a slot. They are columns of the row that a
  * paused queue has too. Claims take a lock on that row before they give slots
  * (turns.c), so what is set here is in force for all that come later.
  *

@@ -71,20 +71,26 @@ note_next(csc_postgres_turns *turns, const PGresult *result)
     }
 }
 
-/* `due` has room for all of `queues`, the kept ones. */
+/* `due` has room for all of `queues`, the kept ones. One without a row has none
+ * to give. */
 static void
-note_due(const PGresult *result, const char *const *queues, size_t count,
-         const char **due, size_t *due_count)
+note_due(csc_postgres_turns *turns, const PGresult *result,
+         const char *const *queues, size_t count, const char **due,
+         size_t *due_count)
 {
     for (int row = 0; row < PQntuples(result); row++) {
         int64_t place = csc_postgres_result_i64(result, row, 0);
 
-        if (place >= 1 && (size_t)place <= count)
+        if (PQgetisnull(result, row, 1) || place < 1 || (size_t)place > count)
+            continue;
+        turns->suspects = turns->suspects || turns->claim->suspects;
+        if (turns->claim->slots > 0 &&
+            csc_postgres_result_i64(result, row, 1) != 0)
             due[(*due_count)++] = queues[place - 1];
     }
 }
 
-/* Without slots it only tells what comes next. */
+/* Without slots it only tells what comes next, and of suspects. */
 static cascade_err
 look(csc_postgres_conn *conn, csc_postgres_turns *turns,
      const char *const *queues, size_t count, const char **due,
@@ -98,7 +104,8 @@ look(csc_postgres_conn *conn, csc_postgres_turns *turns,
         {.statement = turns->claim->suspects ? CSC_POSTGRES_TURN_LOOK_SUSPECTS
                                              : CSC_POSTGRES_TURN_LOOK,
          .params = &all}};
-    size_t call_count = turns->claim->slots > 0 ? 2 : 1;
+    size_t call_count =
+        turns->claim->slots > 0 || turns->claim->suspects ? 2 : 1;
     cascade_err err;
 
     csc_postgres_rows_start(&rows, "s");
@@ -118,7 +125,7 @@ look(csc_postgres_conn *conn, csc_postgres_turns *turns,
     if (err == CASCADE_OK)
         note_next(turns, calls[0].result);
     if (err == CASCADE_OK && call_count > 1)
-        note_due(calls[1].result, queues, count, due, due_count);
+        note_due(turns, calls[1].result, queues, count, due, due_count);
     csc_postgres_conn_clear(calls, call_count);
     csc_postgres_rows_fini(&rows);
     return err;
@@ -237,8 +244,9 @@ read_taken(const PGresult *result, int row)
 static csc_turn_walk
 read_walk(const PGresult *result, int row)
 {
-    csc_turn_walk walk = {.filled =
-                              csc_postgres_result_i64(result, row, 3) != 0};
+    csc_turn_walk walk = {
+        .room = (size_t)csc_postgres_result_i64(result, row, 5),
+        .filled = csc_postgres_result_i64(result, row, 3) != 0};
 
     walk.ended = !walk.filled && csc_postgres_result_i64(result, row, 6) <
                                      CASCADE_CLAIM_KEYS_MAX;
@@ -263,7 +271,7 @@ static void
 note_taken(csc_postgres *store, turn *it, const PGresult *result, taken *room)
 {
     csc_postgres_turns *turns = it->turns;
-    csc_turn_walk walk = {.filled = true};
+    csc_turn_walk walk = {.count = 0};
     bool walked = false;
     size_t count = 0;
 

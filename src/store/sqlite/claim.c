@@ -399,12 +399,17 @@ take_due(csc_sqlite_claiming *state)
 {
     const cascade_claim *claim = state->claim;
     size_t limit = claim->limit - state->named_count;
+    size_t room = 0;
     cascade_err err = look(state, limit);
 
-    if (err == CASCADE_OK && state->turns_due)
-        err = csc_sqlite_turns_take(
-            state, csc_turn_room(&state->conn->store->turns, claim->slots,
-                                 limit, state->count > 0));
+    if (err == CASCADE_OK && state->turns_due) {
+        room = csc_turn_room(&state->conn->store->turns, claim->slots, limit,
+                             state->count > 0);
+        err = csc_sqlite_turns_take(state, room);
+        if (!claim->suspects &&
+            csc_turn_was_cut(claim->slots, room, state->turn_count))
+            state->again = true;
+    }
     if (state->count > limit - state->turn_count)
         state->count = limit - state->turn_count;
     for (size_t i = 0; i < state->count && err == CASCADE_OK; i++)
@@ -476,6 +481,7 @@ give(const csc_sqlite_claiming *state, cascade_claimed *claimed,
     result->next_wake_at_ms = state->next_wake_at_ms;
     result->messages = state->messages;
     result->again = state->again;
+    result->suspects = state->suspects && count == 0;
     for (size_t i = 0; i < state->claim->queue_count; i++) {
         if (result->paused != NULL)
             result->paused[i] = state->queues[i].paused;

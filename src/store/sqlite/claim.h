@@ -76,6 +76,7 @@ typedef struct csc_sqlite_claiming {
     csc_sqlite_candidate *turns; /* what they gave */
     size_t turn_count;
     bool again;
+    bool suspects; /* one of a kept queue is due */
     int64_t next_wake_at_ms;
 } csc_sqlite_claiming;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The limits of queues: set, list, drop, slots. They are columns of the row that a
+ * The limits of queues, and what has a slot. They are columns of the row that a
  * paused queue has too; claims look at it in the transaction that gives slots
  * (turns.c). Set and drop are one write transaction each, which nobody else can
  * be in: what is read there stands until it is written.

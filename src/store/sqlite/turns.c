@@ -187,6 +187,7 @@ walk_keys(turn *it, size_t room, csc_turn_walk *walk)
         it->key_count++;
         csc_turn_behind(at->key, walk->from);
     }
+    walk->room = room;
     walk->filled = it->found >= room;
     return err;
 }
@@ -391,28 +392,42 @@ csc_sqlite_turns_take(csc_sqlite_claiming *state, size_t room)
 
 /* ---- Look ---------------------------------------------------------------- */
 
+/* Whether something is, that this claim is for. */
+static cascade_err
+find_due(turn *it, bool *due)
+{
+    char key[CSC_TURN_FROM_SIZE];
+    cascade_err err = CASCADE_OK;
+
+    *due = false;
+    if (!it->state->claim->suspects)
+        err = next_key(it, "", key, due);
+    if (err != CASCADE_OK || *due)
+        return err;
+    err = csc_sqlite_claim_due(&it->due, 1);
+    *due = it->due.count > 0;
+    return err;
+}
+
 static cascade_err
 look_at(turn *it)
 {
-    char key[CSC_TURN_FROM_SIZE];
+    const cascade_claim *claim = it->state->claim;
     bool due = false;
     size_t room = 0;
     cascade_err err = csc_sqlite_claim_shelve(&it->due, it->queue);
 
     if (err == CASCADE_OK)
         err = csc_sqlite_claim_next(&it->due);
-    if (err == CASCADE_OK && it->state->claim->slots > 0)
+    if (err == CASCADE_OK && (claim->slots > 0 || claim->suspects))
+        err = find_due(it, &due);
+    if (err == CASCADE_OK && due && claim->slots > 0)
         err = read_queue_room(it, 1, &room);
-    if (err != CASCADE_OK || room == 0)
+    if (err != CASCADE_OK || !due)
         return err;
-    if (!it->state->claim->suspects)
-        err = next_key(it, "", key, &due);
-    if (err == CASCADE_OK && !due) {
-        err = csc_sqlite_claim_due(&it->due, 1);
-        due = it->due.count > 0;
-    }
-    it->state->turns_due = it->state->turns_due || due;
-    return err;
+    it->state->suspects = it->state->suspects || claim->suspects;
+    it->state->turns_due = it->state->turns_due || room > 0;
+    return CASCADE_OK;
 }
 
 cascade_err

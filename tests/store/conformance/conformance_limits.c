@@ -89,6 +89,7 @@ limits_claim_as(mail_scene *it, cascade_claim claim)
         it->db->driver->claim(it->db->self, &claim, got.claimed, &result));
     got.count = result.count;
     got.again = result.again;
+    got.suspects = result.suspects;
     got.next_wake_at_ms = result.next_wake_at_ms;
     got.with_slot = 0;
     for (size_t i = 0; i < got.count; i++)

@@ -20,6 +20,7 @@ typedef struct limits_got {
     bool paused;
     bool kept;
     bool again;
+    bool suspects;
     int64_t next_wake_at_ms;
 } limits_got;
 

@@ -232,6 +232,7 @@ queues_without_limits_are_claimed_beside(void **state)
     for (size_t i = 0; i < result.count; i++)
         with_slot += claimed[i].slot;
     assert_int_equal(with_slot, 2);
+    assert_true(result.again); /* more was asked for */
 }
 
 /* ---- S99: as others ------------------------------------------------------ */
@@ -429,11 +430,14 @@ suspects_need_a_slot_and_come_one_at_a_time(void **state)
         start->run.priority = i < 2 ? 5 : 4;
         limits_submit(&it, start);
     }
-    limits_assert_gets(&it, 5, 0);
+    got = limits_claim(&it, 5);
+    assert_int_equal(got.count, 0);
+    assert_false(got.suspects); /* it was not for them */
     for (size_t i = 0; i < 2; i++) {
         got =
             limits_claim_as(&it, (cascade_claim){.slots = 5, .suspects = true});
         assert_int_equal(got.count, 1);
+        assert_false(got.suspects);
         assert_int_equal(got.with_slot, 1);
         assert_int_equal(got.claimed[0].trials, 1);
         assert_string_equal(mail_run(&it, &got.claimed[0].cascade_id).limit_key,
@@ -441,11 +445,16 @@ suspects_need_a_slot_and_come_one_at_a_time(void **state)
     }
     got = limits_claim_as(&it, (cascade_claim){.slots = 5, .suspects = true});
     assert_int_equal(got.count, 0);
+    assert_true(got.suspects);
     limits_set(&it, "default", 0, 2);
     got = limits_claim_as(&it, (cascade_claim){.slots = 0, .suspects = true});
     assert_int_equal(got.count, 0);
+    assert_true(got.suspects);
     got = limits_claim_as(&it, (cascade_claim){.slots = 5, .suspects = true});
     assert_int_equal(got.with_slot, 1);
+    got = limits_claim_as(&it, (cascade_claim){.slots = 5, .suspects = true});
+    assert_int_equal(got.count, 0);
+    assert_false(got.suspects);
 }
 
 /* Of all queues of the claim. */
