@@ -380,14 +380,16 @@ typedef struct cascade_start_options {
     int priority;           /* 0-9, 9 runs first */
     int64_t delay_ms;       /* the first nodes run no earlier than that */
     int64_t deadline_ms;    /* the cascade ends as ERROR when it takes longer
-                               than that, delay included; 0: no limit */
+                               than that, delay included; 0: no limit. Not
+                               while it waits for its turn in a queue with
+                               limits, see cascade_queue_set() */
     cascade_reuse reuse;    /* of a key that was started before */
     const char *limit_key;  /* what the limits of its queue go by, see
                                cascade_queue_set() in manage.h: a tenant, an API
                                that is called; 1-255 bytes as a key has. NULL:
                                the user's id. Its children, in whatever queue,
                                the runs that continue it and its forks have it
-                               too */
+                               too. SQL's cascade_start() gives none */
 } cascade_start_options;
 
 typedef struct cascade_started {

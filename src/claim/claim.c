@@ -46,7 +46,8 @@
 #define BURST_MS 50
 #define HOST_SLOTS 2 /* where the host's thread runs the nodes */
 #define AHEAD_MAX 16 /* runs with a slot that wait for a worker, of each, */
-#define AHEAD_NS INT64_C(20000000) /* and about as long as that */
+#define AHEAD_NS INT64_C(20000000) /* and about as long as that; one that has */
+#define YIELD_NS INT64_C(1000000000) /* waited so long is given back */
 
 /* What one claim brought. `places` of the capacity are taken until it is
  * loaded: meanwhile cascades are born here. */
@@ -184,17 +185,16 @@ pace_of_turns(cascade_engine *engine)
 /* Who got all that he asked for asks for more the next time, as a claim costs a
  * commit: for what will begin within moments, as functions are short. Who got
  * less has met a maximum, or the end: what others could run is left to them. */
-static void
-note_ahead(cascade_engine *engine, const cascade_claim *claim,
-           const cascade_claim_result *result, const cascade_claimed *claimed)
+static size_t
+turns_ahead(cascade_engine *engine)
 {
     size_t most = AHEAD_MAX * worker_count(engine);
     size_t pace = pace_of_turns(engine);
 
     csc_assert(csc_lock_is_held(&engine->mutex));
-    engine->claims->turns_ahead = pace < most ? pace : most;
-    if (count_slots(result, claimed) < claim->slots)
-        engine->claims->turns_ahead = 0;
+    if (engine->claims->turns_scarce)
+        return 0;
+    return pace < most ? pace : most;
 }
 
 /* What it told beside the runs. */
@@ -207,13 +207,13 @@ note_claimed(cascade_engine *engine, const cascade_claim *claim,
     engine->mailbox.receive_due =
         engine->mailbox.receive_due || result->messages;
     if (claim->suspects) {
-        engine->claims->suspect_later =
-            result->count == 0 && has_kept(claim, result);
+        engine->claims->suspect_later = result->suspects;
     } else {
         engine->mailbox.turns_more =
             has_more_turns(engine, claim, result, claimed, slots_left);
         if (claim->slots > 0)
-            note_ahead(engine, claim, result, claimed);
+            engine->claims->turns_scarce =
+                !result->again && count_slots(result, claimed) < claim->slots;
     }
     csc_pause_note_queues(engine, result->paused, result->kept);
     csc_lock_give(&engine->mutex);
@@ -253,6 +253,29 @@ csc_claim_has_turns_locked(const cascade_engine *engine)
            slots_for(engine) > engine->claims->turns_ahead / 2;
 }
 
+/* A function that is slower than those before it keeps what was asked for ahead
+ * from whoever could begin it. */
+int64_t
+csc_claim_yield_at_locked(const cascade_engine *engine)
+{
+    csc_assert(csc_lock_is_held(&engine->mutex));
+    return engine->mailbox.slots_held > worker_count(engine)
+               ? engine->claims->yield_at_ns
+               : INT64_MAX;
+}
+
+void
+csc_claim_yield_locked(cascade_engine *engine)
+{
+    int64_t now_ns = csc_clock_now_ns(engine);
+
+    csc_assert(csc_lock_is_held(&engine->mutex));
+    if (now_ns < csc_claim_yield_at_locked(engine))
+        return;
+    csc_pause_yield(engine, now_ns - YIELD_NS);
+    engine->claims->yield_at_ns = now_ns + YIELD_NS;
+}
+
 static size_t
 claim_some(cascade_engine *engine, size_t limit, bool suspects,
            int32_t suspect_from, csc_reload *wanted)
@@ -279,6 +302,7 @@ claim_some(cascade_engine *engine, size_t limit, bool suspects,
     csc_lock_take(&engine->mutex);
     frees = engine->mailbox.frees;
     slots_left = engine->mailbox.slots_left;
+    engine->claims->turns_ahead = turns_ahead(engine);
     claim.slots = slots_for(engine);
     if (claim.slots > limit)
         claim.slots = limit;

@@ -398,7 +398,6 @@ csc_hydrate_hold_locked(cascade_engine *engine, csc_run *run)
     csc_assert(csc_lock_is_held(&engine->mutex) &&
                run->life == CSC_RUN_LOADING);
     drop_former_locked(engine, &run->state.id);
-    csc_pause_note_place(engine, run);
     return csc_run_add(engine, run);
 }
 
@@ -452,6 +451,8 @@ csc_hydrate_take_in_locked(cascade_engine *engine, csc_run *run,
         return;
     }
     run->slow = reload->slow;
+    if (!reload->is_new) /* what a claim gives is in a queue of ours */
+        csc_pause_note_place(engine, run);
     note_refusal(run, reload);
     if (err == CASCADE_OK)
         err = csc_hydrate_hold_locked(engine, run);

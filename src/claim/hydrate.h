@@ -19,14 +19,16 @@ typedef struct csc_claims {
     bool *queues_told;   /* what a claim tells: which are paused, */
     bool *kept_told;     /* and which have limits */
     size_t turns_ahead;  /* runs with a slot, asked for beyond idle workers */
+    bool turns_scarce;   /* the last claim of them got less than it asked for */
     size_t turns_pace;   /* slots left in some milliseconds, */
     uint64_t turns_left; /* counted from there, */
     int64_t turns_at_ns; /* and then */
+    int64_t yield_at_ns; /* slots that are not used are given back */
     int64_t hydrate_ns;  /* spent in claiming and hydrating */
     bool suspects_due;   /* a suspect is to be looked for */
     bool suspect_more;   /* the last claim for one found a suspect */
-    bool suspect_later;  /* it found none, but queues have limits: there may be
-                           one that has no room yet */
+    bool suspect_later;  /* one is due in a queue with limits, and had no room
+                           for now */
 } csc_claims;
 /* Loads what is to be loaded again. */
 void csc_hydrate_reloads(cascade_engine *engine);

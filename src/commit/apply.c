@@ -297,6 +297,21 @@ adopt_next(csc_lane *lane, const csc_item *item)
         adopt(lane->engine, &lane->changes[last]);
 }
 
+/* A slot is given up, and not to the run that continues it: a claim of ours may
+ * have missed that. */
+static void
+note_slot_left(const csc_lane *lane, const csc_item *item)
+{
+    csc_mailbox *mailbox = &lane->engine->mailbox;
+    const cascade_change *last = &lane->changes[item->first + item->count - 1];
+    bool kept = item->count > 1 && last->run.slot != 0;
+    bool left = item->run->slot && !kept;
+
+    csc_assert(csc_lock_is_held(&lane->engine->mutex));
+    mailbox->slots_left += left;
+    mailbox->turns_more = mailbox->turns_more || left;
+}
+
 /* It may be in another queue now. */
 static void
 note_revived(cascade_engine *engine, csc_run *run)
@@ -339,11 +354,11 @@ apply_run(csc_lane *lane, csc_item *item, csc_told *told)
         csc_run_free_posts(item->posts, CASCADE_ERR_FENCED);
     if (change->run_action == CASCADE_RUN_RESET)
         csc_run_note_claim(run, &(cascade_claimed){.slot = run->slot});
+    if (leaves(change) || change->run_action == CASCADE_RUN_REVIVE)
+        note_slot_left(lane, item);
     if (change->run_action == CASCADE_RUN_REVIVE)
         note_revived(engine, run);
     if (leaves(change)) {
-        engine->mailbox.slots_left += run->slot;
-        engine->mailbox.turns_more = engine->mailbox.turns_more || run->slot;
         note_end(engine, run, change);
         note_freed(engine, change);
         csc_mailbox_left(engine, run);
@@ -466,9 +481,42 @@ static bool
 has_idle_worker(const cascade_engine *engine)
 {
     csc_assert(csc_lock_is_held(&engine->mutex));
-    return engine->options.mode != CASCADE_MODE_THREADS ||
-           engine->calls.running + engine->ready.count <
-               engine->options.worker_count;
+    return csc_room_for_claims(engine) > 0 &&
+           (engine->options.mode != CASCADE_MODE_THREADS ||
+            engine->calls.running + engine->ready.count <
+                engine->options.worker_count);
+}
+
+/* It is freed as it lacks a slot, and could go on. */
+static bool
+begins_to_wait(const cascade_engine *engine, const csc_run *run,
+               const cascade_change *change)
+{
+    csc_assert(csc_lock_is_held(&engine->mutex));
+    return change->run_action == CASCADE_RUN_FREE && !is_passed_on(change) &&
+           change->run.wake_at_ms <= csc_clock_now_ms(engine) &&
+           !csc_run_is_gone(run) && csc_pause_lacks_slot(engine, run);
+}
+
+/* Whether others have to be told of the item, or (`waits`) if there is nobody
+ * here to take what is to be had. */
+static bool
+is_for_others(const csc_lane *lane, const csc_item *item, bool *waits)
+{
+    const cascade_change *change = &lane->changes[item->first];
+
+    csc_assert(csc_lock_is_held(&lane->engine->mutex));
+    if (is_passed_on(change) || change->send_count > 0)
+        return true;
+    if (item->run == NULL)
+        return false;
+    for (size_t i = 1; i < item->count; i++)
+        if (csc_uuid_is_nil(&change[i].run.engine_id))
+            return true;
+    if (!begins_to_wait(lane->engine, item->run, change))
+        return false;
+    *waits = true;
+    return item->run->foreign;
 }
 
 void
@@ -480,6 +528,7 @@ csc_apply_batch(csc_lane *lane)
     csc_told told = {.count = 0};
     uint64_t slots_left = 0;
     bool left = false;
+    bool waits = false;
 
     csc_assert(csc_lock_is_none_held() && lane->in_round);
     csc_assert(lane->state == CSC_LANE_BUILT && count > 0);
@@ -496,8 +545,7 @@ csc_apply_batch(csc_lane *lane)
 
         item->tells =
             ends(change) || has_answer(item->posts) || answers_reset(item->run);
-        left = left || is_passed_on(change) || change->send_count > 0 ||
-               (item->run != NULL && item->count > 1);
+        left = is_for_others(lane, item, &waits) || left;
         if (change->run_action == CASCADE_RUN_DELETE &&
             lane->existed[item->first])
             csc_erasure_due_soon_locked(engine);
@@ -506,8 +554,8 @@ csc_apply_batch(csc_lane *lane)
         else
             apply_start(lane, item);
     }
-    left = left || (engine->mailbox.slots_left != slots_left &&
-                    !has_idle_worker(engine));
+    waits = waits || engine->mailbox.slots_left != slots_left;
+    left = left || (waits && !has_idle_worker(engine));
     lane->tried = false;
     lane->backoff_ms = 0;
     csc_apply_go_on_locked(lane, lane->slice);

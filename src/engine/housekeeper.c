@@ -248,6 +248,15 @@ ensure_attached(cascade_engine *engine)
 
 /* ---- The round ---------------------------------------------------------- */
 
+/* A suspect has waited for a slot, and may have one now. */
+static bool
+may_have_slot(const cascade_engine *engine)
+{
+    csc_assert(csc_lock_is_held(&engine->mutex));
+    return engine->claims->suspect_later &&
+           (engine->wakeup.told || csc_claim_has_turns_locked(engine));
+}
+
 /* What is to be looked for now. Where wakes are heard, the poll is only there
  * for those that were lost, and most of them are left out. A wake may be about
  * a suspect too; those are looked for at the next poll. */
@@ -263,6 +272,7 @@ look_for_work(cascade_engine *engine)
     bool ask = false;
 
     csc_lock_take(&engine->mutex);
+    csc_claim_yield_locked(engine);
     poll = csc_clock_now_ns(engine) >= engine->house->poll_at_ns;
     if (poll)
         engine->house->poll_at_ns =
@@ -288,7 +298,7 @@ look_for_work(cascade_engine *engine)
     awaits = csc_suspect_is_awaited(engine);
     suspects = !awaits &&
                (engine->claims->suspects_due || engine->claims->suspect_more ||
-                (poll && !engine->wakeup.listening));
+                (poll && !engine->wakeup.listening) || may_have_slot(engine));
     engine->claims->suspect_more = engine->claims->suspect_more && !awaits;
     claim = poll || suspects || engine->wakeup.told ||
             engine->mailbox.claim_more || csc_claim_has_turns_locked(engine) ||
@@ -358,6 +368,8 @@ next_at_ns(const cascade_engine *engine)
         (engine->mailbox.claim_more || engine->claims->suspect_more ||
          csc_claim_has_turns_locked(engine)))
         at_ns = 0;
+    if (csc_claim_yield_at_locked(engine) < at_ns)
+        at_ns = csc_claim_yield_at_locked(engine);
     if (csc_mailbox_next_ns(engine) < at_ns)
         at_ns = csc_mailbox_next_ns(engine);
     if (engine->wakeup.told)

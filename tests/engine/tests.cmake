@@ -117,6 +117,8 @@ cascade_test(engine_wakeups claims/test_wakeups.c support/peer.c
 cascade_test(engine_told lanes/test_told.c NEEDS stores)
 cascade_test(engine_queue_limits claims/test_queue_limits.c FLOOR manage
     NEEDS stores)
+cascade_test(engine_suspects_turn claims/test_suspects_turn.c support/peer.c
+    FLOOR manage NEEDS stores)
 cascade_test(engine_stuck claims/test_stuck.c NEEDS stores)
 cascade_test(engine_saga nodes/test_saga.c support/crash.c support/play.c
     NEEDS stores)

@@ -103,11 +103,13 @@ is_in_one_of(const cascade_engine *engine, const csc_state *state,
     return is_among(engine, flags, queue.data + 1, queue.len - 2);
 }
 
-static bool
-lacks_slot(const cascade_engine *engine, const csc_run *run)
+bool
+csc_pause_lacks_slot(const cascade_engine *engine, const csc_run *run)
 {
-    return !run->slot && (run->foreign || is_in_one_of(engine, &run->state,
-                                                       engine->queues_kept));
+    csc_assert(csc_lock_is_held(&engine->mutex));
+    return (!run->slot || run->yields) &&
+           (run->foreign ||
+            is_in_one_of(engine, &run->state, engine->queues_kept));
 }
 
 bool
@@ -122,7 +124,7 @@ csc_pause_is_on(const cascade_engine *engine, const csc_run *run)
         return false;
     return (state->cancel == CSC_NO_PARENT &&
             is_in_one_of(engine, state, engine->queues_paused)) ||
-           lacks_slot(engine, run);
+           csc_pause_lacks_slot(engine, run);
 }
 
 void
@@ -307,7 +309,7 @@ later_at(const cascade_engine *engine, const csc_run *run, int64_t now_ms,
         wake_at = limit_ms;
     if (wake_at > now_ms)
         return wake_at;
-    return lacks_slot(engine, run) ? turn_at(run, wake_at) : now_ms;
+    return csc_pause_lacks_slot(engine, run) ? turn_at(run, wake_at) : now_ms;
 }
 
 cascade_err
@@ -335,4 +337,39 @@ csc_pause_rest_paused(cascade_engine *engine, csc_run *run, int64_t wake_at_ms)
     return csc_op_queue_add_free(
         engine, run, paused_wake_at(engine, run, now_ms, wake_at_ms),
         CSC_PAUSE_NAME);
+}
+
+/* ---- Slots that nobody uses --------------------------------------------- */
+
+/* Nothing of it has begun here. */
+static bool
+waits_for_worker(const csc_run *run)
+{
+    size_t count = 0;
+
+    csc_assert(csc_lock_is_held(&run->engine->mutex));
+    if (run->worked || run->first_post != NULL || csc_run_is_committing(run) ||
+        csc_run_is_leaving(run) || run->active == 0)
+        return false;
+    for (int p = 0; p < CSC_PRIORITIES; p++)
+        for (const csc_exec *exec = run->ready[p].first; exec != NULL;
+             exec = exec->ready_next)
+            count++;
+    return count == run->active;
+}
+
+void
+csc_pause_yield(cascade_engine *engine, int64_t before_ns)
+{
+    size_t at = 0;
+    csc_run *run = csc_map_next(&engine->runs, &at);
+
+    csc_assert(csc_lock_is_held(&engine->mutex));
+    while (run != NULL && engine->incarnation.attached) {
+        if (run->slot && run->slot_at_ns < before_ns && waits_for_worker(run)) {
+            run->yields = true;
+            csc_advance_run(engine, run);
+        }
+        run = csc_map_next(&engine->runs, &at);
+    }
 }

@@ -15,10 +15,16 @@ typedef struct csc_run csc_run;
 /* Whether nothing of it may begin, as the cascade or its queue is paused, or as
  * it has no slot of a queue with limits. */
 bool csc_pause_is_on(const cascade_engine *engine, const csc_run *run);
+/* Whether it has none, and needs one to go on. */
+bool csc_pause_lacks_slot(const cascade_engine *engine, const csc_run *run);
+/* What has had its slot since before then, and waits for a worker to begin,
+ * gives it back: others may have one. */
+void csc_pause_yield(cascade_engine *engine, int64_t before_ns);
 /* When a time limit of it may pass: CASCADE_TIME_NONE without one. Those of
  * executions by their nodes (time_limit_call.c) are not among them. */
 int64_t csc_pause_until(const csc_run *run);
-/* Looks whether its queue is served here: it is loaded, or was revived. */
+/* Looks whether its queue is served here, as its rows say: it was revived, or
+ * may have been. */
 void csc_pause_note_place(cascade_engine *engine, csc_run *run);
 /* Whether nothing of it may begin, for that or as it is to leave memory. */
 bool csc_pause_is_held_back(const cascade_engine *engine, const csc_run *run);

@@ -53,6 +53,7 @@
 #include "cascade/cascade.h"
 #include "cascade/store.h"
 #include "change/op.h"
+#include "held/clock.h"
 #include "held/engine_state.h"
 #include "held/room/reload.h"
 #include "held/room/room.h"
@@ -100,6 +101,8 @@ csc_run_note_claim(csc_run *run, const cascade_claimed *claimed)
     if (csc_run_is_held(run) && run->slot != claimed->slot)
         run->engine->mailbox.slots_held += claimed->slot ? 1 : (size_t)-1;
     run->slot = claimed->slot;
+    run->yields = false;
+    run->slot_at_ns = csc_clock_now_ns(run->engine);
 }
 
 cascade_claimed

@@ -123,6 +123,8 @@ typedef struct csc_run {
     int32_t trials;       /* its `trial` */
     bool slot;            /* it has one of its queue: begins where that is kept
                              (store_limits.h) only with it */
+    bool yields;          /* which it gives back, as no worker came to it */
+    int64_t slot_at_ns;   /* it is held with that since then */
     bool foreign;         /* its queue is not served here: it was revived */
     size_t refs;          /* the map, a lane, executions ready or running */
     size_t counted;       /* its bytes, as the engine counts them: room.c; */
