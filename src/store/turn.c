@@ -46,14 +46,18 @@ csc_turn_fini(csc_turn_places *places)
     *places = (csc_turn_places){.count = 0};
 }
 
-/* It has come to where the first walk in vain began. */
+/* It has come to where the first walk in vain began, or where it began itself:
+ * there is one key. */
 static bool
 is_round(const csc_turn_place *place, const csc_turn_walk *walk)
 {
+    int moved = strcmp(walk->from, place->from);
     bool ahead = strcmp(place->origin, place->from) > 0;
     bool behind = strcmp(place->origin, walk->from) <= 0;
 
-    if (strcmp(walk->from, place->from) < 0)
+    if (moved == 0)
+        return true;
+    if (moved < 0)
         return ahead || behind;
     return ahead && behind;
 }

@@ -5,6 +5,7 @@
 include(${CMAKE_CURRENT_LIST_DIR}/conformance/sources.cmake)
 
 cascade_test(store_seal test_seal.c ../base/support.c LABELS unit)
+cascade_test(store_turn test_turn.c ../base/support.c LABELS unit)
 cascade_test(store_memory test_memory.c ${conformance})
 
 # The store of the examples, whose program is as it is outside: so the suite has
