@@ -393,23 +393,29 @@ csc_sqlite_claim_own(const csc_sqlite_claiming *state,
     return err;
 }
 
+static cascade_err
+take_turns(csc_sqlite_claiming *state, size_t limit)
+{
+    const cascade_claim *claim = state->claim;
+    size_t room = csc_turn_room(&state->conn->store->turns, claim->slots, limit,
+                                state->count > 0);
+    cascade_err err = csc_sqlite_turns_take(state, room);
+
+    if (!claim->suspects &&
+        csc_turn_was_cut(claim->slots, room, state->turn_count))
+        state->again = true;
+    return err;
+}
+
 /* What is due, and of kept queues before that: both within the limit. */
 static cascade_err
 take_due(csc_sqlite_claiming *state)
 {
-    const cascade_claim *claim = state->claim;
-    size_t limit = claim->limit - state->named_count;
-    size_t room = 0;
+    size_t limit = state->claim->limit - state->named_count;
     cascade_err err = look(state, limit);
 
-    if (err == CASCADE_OK && state->turns_due) {
-        room = csc_turn_room(&state->conn->store->turns, claim->slots, limit,
-                             state->count > 0);
-        err = csc_sqlite_turns_take(state, room);
-        if (!claim->suspects &&
-            csc_turn_was_cut(claim->slots, room, state->turn_count))
-            state->again = true;
-    }
+    if (err == CASCADE_OK && state->turns_due)
+        err = take_turns(state, limit);
     if (state->count > limit - state->turn_count)
         state->count = limit - state->turn_count;
     for (size_t i = 0; i < state->count && err == CASCADE_OK; i++)
