@@ -197,7 +197,9 @@ CASCADE_API cascade_err cascade_queue_set(cascade_store *store,
                                           int64_t *version);
 
 /* Reads them: the maxima and the version, to set them by; `by` and `reason` are
- * NULL, those are in cascade_queue_info. CASCADE_ERR_NOT_FOUND: it has none. */
+ * NULL, those are in cascade_queue_info. CASCADE_ERR_NOT_FOUND: it has none;
+ * CASCADE_ERR_INVALID for a name that is none, or a wrong size;
+ * CASCADE_ERR_UNSUPPORTED in a store without limits. */
 CASCADE_API cascade_err cascade_queue_get(cascade_store *store,
                                           const char *queue,
                                           cascade_queue_limits *limits);

@@ -13,10 +13,11 @@
 #include "cascade/cascade.h"
 #include "cascade/store.h"
 #include "cascade/store_limits.h"
+#include "state/start_record.h"
 #include "store/move.h"
 #include "store/store.h"
 
-#define SLOTS_MAX 1000 /* that are counted */
+#define SLOTS_MAX CASCADE_STORE_PAGE_MAX /* that are counted */
 
 /* ---- Reading ------------------------------------------------------------- */
 
@@ -55,8 +56,8 @@ cascade_err
 csc_explain_turn_read(cascade_store *store, const cascade_info *info,
                       csc_turn_facts *facts)
 {
-    const char *key =
-        info->limit_key[0] != '\0' ? info->limit_key : info->user_id;
+    const char *own = info->limit_key[0] != '\0' ? info->limit_key : NULL;
+    const char *key = csc_start_record_limit_key(own, info->user_id);
     cascade_err err = CASCADE_OK;
 
     *facts = (csc_turn_facts){.kept = false};
@@ -66,16 +67,24 @@ csc_explain_turn_read(cascade_store *store, const cascade_info *info,
     if (err != CASCADE_OK || !facts->kept)
         return err;
     err = read_slots(store, info, NULL, &facts->queue);
-    return err == CASCADE_OK ? read_slots(store, info, key, &facts->key) : err;
+    return err == CASCADE_OK
+               ? read_slots(store, info, key != NULL ? key : "", &facts->key)
+               : err;
 }
 
 /* ---- Telling ------------------------------------------------------------- */
 
+/* Where more than are counted may be in use. */
+static bool
+is_unknown(const csc_turn_slots *slots)
+{
+    return slots->count >= SLOTS_MAX;
+}
+
 static bool
 is_full(const csc_turn_slots *slots)
 {
-    return slots->max > 0 &&
-           (slots->count >= (size_t)slots->max || slots->count >= SLOTS_MAX);
+    return slots->max > 0 && slots->count >= (size_t)slots->max;
 }
 
 /* "ID, ID, ID and 7 more". */
@@ -93,9 +102,8 @@ name_holders(csc_arena *arena, const csc_turn_slots *slots)
     }
     if (slots->count <= CSC_TURN_HOLDERS)
         return names;
-    names = csc_arena_format(arena, "%s and %zu%s more", names,
-                             slots->count - CSC_TURN_HOLDERS,
-                             slots->count == SLOTS_MAX ? " or" : "");
+    names = csc_arena_format(arena, "%s and %zu more", names,
+                             slots->count - CSC_TURN_HOLDERS);
     return names != NULL ? names : "";
 }
 
@@ -130,8 +138,12 @@ csc_explain_turn(const csc_facts *facts, cascade_explanation *out)
         say_full(facts, &facts->turn.queue, "queue", out);
     else
         csc_explain_say(out,
-                        "it is due since %s, and there is a slot for it in "
+                        "it is due since %s, and there %s a slot for it in "
                         "queue %s: an engine of that takes it in its turn",
                         csc_explain_time(&out->arena, cause->at_ms),
+                        is_unknown(&facts->turn.key) ||
+                                is_unknown(&facts->turn.queue)
+                            ? "may be"
+                            : "is",
                         facts->info->queue);
 }
