@@ -46,8 +46,8 @@
 #define BURST_MS 50
 #define HOST_SLOTS 2 /* where the host's thread runs the nodes */
 #define AHEAD_MAX 16 /* runs with a slot that wait for a worker, of each, */
-#define AHEAD_NS INT64_C(20000000) /* and about as long as that; one that has */
-#define YIELD_NS INT64_C(1000000000) /* waited so long is given back */
+#define AHEAD_NS INT64_C(20000000) /* and about as long as that; a slot that */
+#define YIELD_NS INT64_C(1000000000) /* waits so long for one is given back */
 
 /* What one claim brought. `places` of the capacity are taken until it is
  * loaded: meanwhile cascades are born here. */
@@ -207,7 +207,8 @@ note_claimed(cascade_engine *engine, const cascade_claim *claim,
     engine->mailbox.receive_due =
         engine->mailbox.receive_due || result->messages;
     if (claim->suspects) {
-        engine->claims->suspect_later = result->suspects;
+        if (claim->suspect_from < INT32_MAX) /* else it asked for none */
+            engine->claims->suspect_later = result->suspects;
     } else {
         engine->mailbox.turns_more =
             has_more_turns(engine, claim, result, claimed, slots_left);
@@ -254,12 +255,12 @@ csc_claim_has_turns_locked(const cascade_engine *engine)
 }
 
 /* A function that is slower than those before it keeps what was asked for ahead
- * from whoever could begin it. */
+ * from whoever could begin it; so do those of queues without limits. */
 int64_t
 csc_claim_yield_at_locked(const cascade_engine *engine)
 {
     csc_assert(csc_lock_is_held(&engine->mutex));
-    return engine->mailbox.slots_held > worker_count(engine)
+    return engine->mailbox.slots_held > 0 && engine->ready.count > 0
                ? engine->claims->yield_at_ns
                : INT64_MAX;
 }

@@ -451,7 +451,9 @@ csc_hydrate_take_in_locked(cascade_engine *engine, csc_run *run,
         return;
     }
     run->slow = reload->slow;
-    if (!reload->is_new) /* what a claim gives is in a queue of ours */
+    if (reload->is_new) /* what a claim gives is in a queue of ours */
+        csc_pause_note_claim(engine, run, &reload->claimed);
+    else
         csc_pause_note_place(engine, run);
     note_refusal(run, reload);
     if (err == CASCADE_OK)

@@ -28,7 +28,9 @@ typedef struct csc_claims {
     bool suspects_due;   /* a suspect is to be looked for */
     bool suspect_more;   /* the last claim for one found a suspect */
     bool suspect_later;  /* one is due in a queue with limits, and had no room
-                           for now */
+                           for now, */
+    bool suspect_slot;   /* and may have some since then: it is asked for */
+    int64_t suspect_at_ns; /* not before that */
 } csc_claims;
 /* Loads what is to be loaded again. */
 void csc_hydrate_reloads(cascade_engine *engine);

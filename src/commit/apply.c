@@ -258,7 +258,7 @@ hold_born(cascade_engine *engine, const cascade_change *change)
     err = csc_build_apply(&run->state, change);
     if (err == CASCADE_OK)
         err = csc_sealing_born(run, change);
-    run->slot = change->run.slot != 0;
+    csc_run_note_claim(run, &(cascade_claimed){.slot = change->run.slot != 0});
     if (err == CASCADE_OK)
         err = csc_run_add(engine, run);
     if (err == CASCADE_OK)
@@ -303,8 +303,9 @@ static void
 note_slot_left(const csc_lane *lane, const csc_item *item)
 {
     csc_mailbox *mailbox = &lane->engine->mailbox;
-    const cascade_change *last = &lane->changes[item->first + item->count - 1];
-    bool kept = item->count > 1 && last->run.slot != 0;
+    size_t last = item->first + item->count - 1;
+    bool kept = item->count > 1 && !lane->existed[last] &&
+                lane->changes[last].run.slot != 0;
     bool left = item->run->slot && !kept;
 
     csc_assert(csc_lock_is_held(&lane->engine->mutex));

@@ -23,7 +23,8 @@
  *                  there is room again, and every poll interval; where
  *                  wakes are heard, every few of them. It tells of paused
  *                  queues too; at a poll where there is no room for it, one is
- *                  made that claims nothing
+ *                  made that claims nothing. Before it, slots of queues with
+ *                  limits are given back that no worker came to in a second
  *   erasures       a piece of what was deleted: see erasure.c
  *   retention      a portion of what has ended long ago: see retention.c
  *
@@ -82,6 +83,7 @@
 #define ATTACH_BACKOFF_MS 50
 #define ATTACH_BACKOFF_MAX_MS 2000
 #define LONG_POLLS 5 /* every how many polls work is looked for all the same */
+#define SUSPECT_SLOT_MS 100
 #define IDLE_WAIT_MS 60000
 
 /* ---- The incarnation ---------------------------------------------------- */
@@ -248,13 +250,23 @@ ensure_attached(cascade_engine *engine)
 
 /* ---- The round ---------------------------------------------------------- */
 
-/* A suspect has waited for a slot, and may have one now. */
+/* A suspect has waited for a slot, and may have one now: it is asked for, but
+ * not at each of many wakes. */
 static bool
-may_have_slot(const cascade_engine *engine)
+may_have_slot(cascade_engine *engine)
 {
+    csc_claims *claims = engine->claims;
+    int64_t now_ns = csc_clock_now_ns(engine);
+
     csc_assert(csc_lock_is_held(&engine->mutex));
-    return engine->claims->suspect_later &&
-           (engine->wakeup.told || csc_claim_has_turns_locked(engine));
+    if (claims->suspect_later &&
+        (engine->wakeup.told || csc_claim_has_turns_locked(engine)))
+        claims->suspect_slot = true;
+    if (!claims->suspect_slot || now_ns < claims->suspect_at_ns)
+        return false;
+    claims->suspect_slot = false;
+    claims->suspect_at_ns = now_ns + SUSPECT_SLOT_MS * CSC_MS_NS;
+    return true;
 }
 
 /* What is to be looked for now. Where wakes are heard, the poll is only there
@@ -296,9 +308,10 @@ look_for_work(cascade_engine *engine)
         ++engine->house->polls % LONG_POLLS != 0)
         poll = false;
     awaits = csc_suspect_is_awaited(engine);
-    suspects = !awaits &&
-               (engine->claims->suspects_due || engine->claims->suspect_more ||
-                (poll && !engine->wakeup.listening) || may_have_slot(engine));
+    suspects = may_have_slot(engine);
+    suspects = !awaits && (suspects || engine->claims->suspects_due ||
+                           engine->claims->suspect_more ||
+                           (poll && !engine->wakeup.listening));
     engine->claims->suspect_more = engine->claims->suspect_more && !awaits;
     claim = poll || suspects || engine->wakeup.told ||
             engine->mailbox.claim_more || csc_claim_has_turns_locked(engine) ||
@@ -368,6 +381,8 @@ next_at_ns(const cascade_engine *engine)
         (engine->mailbox.claim_more || engine->claims->suspect_more ||
          csc_claim_has_turns_locked(engine)))
         at_ns = 0;
+    if (engine->claims->suspect_slot && engine->claims->suspect_at_ns < at_ns)
+        at_ns = engine->claims->suspect_at_ns;
     if (csc_claim_yield_at_locked(engine) < at_ns)
         at_ns = csc_claim_yield_at_locked(engine);
     if (csc_mailbox_next_ns(engine) < at_ns)

@@ -20,6 +20,10 @@
  *     queue         given up as if it were not paused: the store keeps it from
  *                   being claimed, but for its messages, or until its turn
  *
+ * A slot that no worker comes to for a second is given back, so that another
+ * engine may begin what waits: the run is then as one without. One that was
+ * taken over keeps it.
+ *
  * A cancellation ends a pause: what is cancelled is to be cleaned up. It waits
  * for a slot as all do.
  *
@@ -107,7 +111,7 @@ bool
 csc_pause_lacks_slot(const cascade_engine *engine, const csc_run *run)
 {
     csc_assert(csc_lock_is_held(&engine->mutex));
-    return (!run->slot || run->yields) &&
+    return (!run->slot || run->yields) && !run->astray &&
            (run->foreign ||
             is_in_one_of(engine, &run->state, engine->queues_kept));
 }
@@ -142,6 +146,16 @@ csc_pause_note_place(cascade_engine *engine, csc_run *run)
         served = is_among(engine, NULL, CSC_QUEUE_DEFAULT,
                           strlen(CSC_QUEUE_DEFAULT));
     run->foreign = !served;
+    run->astray = false;
+}
+
+void
+csc_pause_note_claim(cascade_engine *engine, csc_run *run,
+                     const cascade_claimed *claimed)
+{
+    csc_assert(csc_lock_is_held(&engine->mutex));
+    run->astray = !claimed->slot && claimed->message_kind[0] == '\0' &&
+                  is_in_one_of(engine, &run->state, engine->queues_kept);
 }
 
 bool
@@ -341,15 +355,17 @@ csc_pause_rest_paused(cascade_engine *engine, csc_run *run, int64_t wake_at_ms)
 
 /* ---- Slots that nobody uses --------------------------------------------- */
 
-/* Nothing of it has begun here. */
+/* Nothing of it has begun here. What was taken over is kept: given back it
+ * would be forgiven that (S47). */
 static bool
 waits_for_worker(const csc_run *run)
 {
     size_t count = 0;
 
     csc_assert(csc_lock_is_held(&run->engine->mutex));
-    if (run->worked || run->first_post != NULL || csc_run_is_committing(run) ||
-        csc_run_is_leaving(run) || run->active == 0)
+    if (run->takeovers > 0 || run->worked || run->first_post != NULL ||
+        csc_run_is_committing(run) || csc_run_is_leaving(run) ||
+        run->active == 0)
         return false;
     for (int p = 0; p < CSC_PRIORITIES; p++)
         for (const csc_exec *exec = run->ready[p].first; exec != NULL;
@@ -368,7 +384,10 @@ csc_pause_yield(cascade_engine *engine, int64_t before_ns)
     while (run != NULL && engine->incarnation.attached) {
         if (run->slot && run->slot_at_ns < before_ns && waits_for_worker(run)) {
             run->yields = true;
-            csc_advance_run(engine, run);
+            if (csc_pause_lacks_slot(engine, run))
+                csc_advance_run(engine, run);
+            else
+                run->yields = false; /* its queue has no limits any more */
         }
         run = csc_map_next(&engine->runs, &at);
     }

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "cascade/cascade.h"
+#include "cascade/store.h"
 
 typedef struct csc_run csc_run;
 
@@ -26,6 +27,10 @@ int64_t csc_pause_until(const csc_run *run);
 /* Looks whether its queue is served here, as its rows say: it was revived, or
  * may have been. */
 void csc_pause_note_place(cascade_engine *engine, csc_run *run);
+/* What a claim has given by its time, without a slot, is in a queue without
+ * limits, whatever its rows say: a message made its run (S23). */
+void csc_pause_note_claim(cascade_engine *engine, csc_run *run,
+                          const cascade_claimed *claimed);
 /* Whether nothing of it may begin, for that or as it is to leave memory. */
 bool csc_pause_is_held_back(const cascade_engine *engine, const csc_run *run);
 /* Takes back what was ready, and fails what is overdue.

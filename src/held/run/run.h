@@ -124,8 +124,9 @@ typedef struct csc_run {
     bool slot;            /* it has one of its queue: begins where that is kept
                              (store_limits.h) only with it */
     bool yields;          /* which it gives back, as no worker came to it */
-    int64_t slot_at_ns;   /* it is held with that since then */
+    int64_t slot_at_ns;   /* since then it is held, with or without one */
     bool foreign;         /* its queue is not served here: it was revived */
+    bool astray;          /* it is in another queue than it was started in */
     size_t refs;          /* the map, a lane, executions ready or running */
     size_t counted;       /* its bytes, as the engine counts them: room.c; */
     int64_t read_ns;      /* what it took to read it, by portions */

@@ -17,10 +17,11 @@
 #define NEVER_MS 600000
 #define HANDLES 3
 #define QUEUE "mail"
+#define FREE_QUEUE "post"
 #define USERS 3
 #define CROWD 45
 #define HOPS 6
-#define SHORT 1000 /* functions of no length, one after the other */
+#define SHORT 16 /* functions of no length, one after the other */
 
 /* What is in functions now, and the most there ever was. */
 typedef struct gauge {
@@ -148,16 +149,17 @@ yard_begin(yard *y, test_db *db, int running, int each)
     set_limits(y, running, each);
 }
 
-/* One more, which is told of everything: it never polls. */
+/* One more, which is told of everything: it never polls. Of two queues one has
+ * no limits. */
 static void
-yard_add(yard *y, int workers)
+yard_add_of(yard *y, int workers, size_t queue_count)
 {
-    static const char *const queues[] = {QUEUE};
+    static const char *const queues[] = {QUEUE, FREE_QUEUE};
     static const cascade_node_options once = {.size = sizeof(once),
                                               .attempts_max = 1};
     const cascade_engine_options options = {.size = sizeof(options),
                                             .queues = queues,
-                                            .queue_count = 1,
+                                            .queue_count = queue_count,
                                             .worker_count = (unsigned)workers,
                                             .poll_interval_ms = NEVER_MS};
     size_t i = y->count++;
@@ -172,6 +174,12 @@ yard_add(yard *y, int workers)
     assert_ok(cascade_engine_register(y->engines[i], "waits", wait_for_word,
                                       NULL, NULL));
     assert_ok(cascade_engine_start(y->engines[i]));
+}
+
+static void
+yard_add(yard *y, int workers)
+{
+    yard_add_of(y, workers, 1);
 }
 
 static void
@@ -279,31 +287,79 @@ a_maximum_holds_for_each_key(test_db *db)
     assert_int_equal(atomic_load(&y.all.most), USERS);
 }
 
+/* Short functions one after the other, until the one engine holds three: one is
+ * in a function that does not return, two were claimed ahead. How many there
+ * were. */
+static int
+hold_three(yard *y)
+{
+    int64_t end_ms = 0;
+    int begun = 0;
+
+    do {
+        atomic_store(&y->shut, false);
+        await_ended(y, begun);
+        for (int i = 0; i < SHORT; i++)
+            (void)start(y, "work", 0);
+        begun += SHORT;
+        while (db_stats(y->engines[0]).held < 3 &&
+               atomic_load(&y->ended) < begun && in_time(&end_ms, LIMIT_MS))
+            ;
+        atomic_store(&y->shut, true);
+        while (atomic_load(&y->all.now) == 0 &&
+               atomic_load(&y->ended) < begun && in_time(&end_ms, LIMIT_MS))
+            poll(NULL, 0, 1);
+    } while (
+        (atomic_load(&y->all.now) != 1 || db_stats(y->engines[0]).held != 3) &&
+        in_time(&end_ms, LIMIT_MS));
+    assert_int_equal(atomic_load(&y->all.now), 1);
+    assert_int_equal(db_stats(y->engines[0]).held, 3);
+    return begun;
+}
+
 /* What was asked for ahead while functions were short is another's once one is
  * long. */
 static void
 slots_that_no_worker_comes_to_are_given_back(test_db *db)
 {
-    int64_t end_ms = 0;
     yard y;
+    int begun = 0;
 
     yard_begin(&y, db, 3, 0);
     yard_add(&y, 1);
-    for (int i = 0; i < SHORT; i++)
-        (void)start(&y, "work", 0);
-    while (db_stats(y.engines[0]).held < 3 &&
-           atomic_load(&y.ended) < SHORT - 10 && in_time(&end_ms, LIMIT_MS))
-        ;
-    atomic_store(&y.shut, true);
-    if (atomic_load(&y.ended) < SHORT)
-        await_running(&y, 1);
-    for (int i = 0; i < 2; i++)
-        (void)start(&y, "work", 1);
+    begun = hold_three(&y);
+    (void)start(&y, "work", 1);
     yard_add(&y, 1);
     await_running(&y, 2);
     atomic_store(&y.shut, false);
-    await_ended(&y, SHORT + 2);
-    assert_int_equal(atomic_load(&y.all.most), 2);
+    await_ended(&y, begun + 1);
+}
+
+/* The one worker is in a function of a queue without limits, which was claimed
+ * together with what has the one slot. */
+static void
+a_slot_behind_another_queue_is_given_back(test_db *db)
+{
+    const cascade_start_options options = {.size = sizeof(options),
+                                           .user_id = "a",
+                                           .queue = FREE_QUEUE,
+                                           .priority = 9};
+    cascade_started started;
+    yard y;
+
+    yard_begin(&y, db, 1, 0);
+    atomic_store(&y.shut, true);
+    assert_ok(cascade_start(y.stores[0], "work", NULL, &options, &started));
+    y.count = 1; /* engines come behind */
+    (void)start(&y, "work", 1);
+    y.count = 0;
+    yard_add_of(&y, 1, 2);
+    await_running(&y, 1);
+    assert_slots_used(&y, 1);
+    yard_add(&y, 1);
+    await_running(&y, 2);
+    atomic_store(&y.shut, false);
+    await_ended(&y, 2);
 }
 
 /* With one place a crowd of one user's is started first: another's is not kept
@@ -550,6 +606,8 @@ main(int argc, char **argv)
          STORES_ALL},
         {"slots_that_no_worker_comes_to_are_given_back",
          slots_that_no_worker_comes_to_are_given_back, STORES_ALL},
+        {"a_slot_behind_another_queue_is_given_back",
+         a_slot_behind_another_queue_is_given_back, STORES_ALL},
         {"a_crowd_does_not_keep_others_out", a_crowd_does_not_keep_others_out,
          STORES_ALL},
         {"what_waits_gives_its_place_up", what_waits_gives_its_place_up,
