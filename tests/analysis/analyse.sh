@@ -3,12 +3,12 @@
 #
 #   analyse.sh gcc|clang-tidy|cppcheck ROOT
 #
-# The library, the command and the examples as an analyser reads them: it finds
-# nothing.
+# The library, the command, the examples and the programs of the guide as an
+# analyser reads them: it finds nothing.
 # What each is asked, and what it is not and why, stands in the tree:
 #
 #   gcc          -fanalyzer, all of it
-#   clang-tidy   .clang-tidy, and those of examples/ and src/cli/
+#   clang-tidy   .clang-tidy, and those of docs/, examples/ and src/cli/
 #   cppcheck     tests/analysis/cppcheck.supp
 #
 # How far clang-tidy follows the paths through a function costs nearly all of
@@ -30,7 +30,7 @@ flags="-D_GNU_SOURCE -DCASCADE_ASSERTS=1 -DCASCADE_HAVE_SQLITE=1
 libraries=$(pkg-config --cflags libcjson libpq sqlite3 uuid)
 of_library=$(find src -name '*.c' ! -path src/base/error.c ! -path 'src/cli/*' |
     sort)
-of_others=$(find src/base/error.c src/cli examples -name '*.c' 2>/dev/null |
+of_others=$(find src/base/error.c src/cli docs examples -name '*.c' 2>/dev/null |
     sort)
 [ -n "$of_library" ] || { echo "no sources in $2" >&2; exit 1; }
 

@@ -12,7 +12,7 @@ command -v clang-format >/dev/null ||
 
 # Names of files without blanks: the list may be split.
 log=$(clang-format --style=file --dry-run -Werror \
-    $(find include src examples tests bench -name '*.[ch]') 2>&1) && exit 0
+    $(find include src docs examples tests bench -name '*.[ch]') 2>&1) && exit 0
 printf '%s\n' "$log" |
     sed -n 's/^\([^ :]*\):[0-9:]* error: .*/clang-format -i \1/p' | sort -u >&2
 exit 1

@@ -8,14 +8,14 @@
 # includes what is in its folder but the backend, and the functions of SQLite
 # for SQL, which stand on its lent connections.
 #
-# The examples and the `cascade` command use the public headers alone. SQL stands
-# in sql/; and in the examples, whose tables are their own. Locks are taken and
-# given back in base/lock, which knows who has them.
+# The examples, the programs of the guide and the `cascade` command use the public
+# headers alone. SQL stands in sql/; and in the first two, whose tables are their
+# own. Locks are taken and given back in base/lock, which knows who has them.
 set -eu
 
 floors=$(sh "$(dirname "$0")/floors.sh" --names)
 cd "$1"
-sources=$(find include src examples -name '*.[ch]' | sort)
+sources=$(find include src docs examples -name '*.[ch]' | sort)
 [ -n "$sources" ] || { echo "no sources in $1" >&2; exit 1; }
 
 # Names of files without blanks: the list may be split.
@@ -52,13 +52,13 @@ function allowed(file, header) {
     if (file ~ /^include\//)
         return header ~ /^<(cjson\/cJSON|std[a-z]+)\.h>$/
     if (header ~ /^<libpq-fe\.h>$/)
-        return file ~ /^(src\/store\/postgres|examples)\//
+        return file ~ /^(src\/store\/postgres|examples|docs)\//
     if (header ~ /^<sqlite3\.h>$/)
-        return file ~ /^(src\/store\/sqlite|examples)\// ||
+        return file ~ /^(src\/store\/sqlite|examples|docs)\// ||
             file ~ /^src\/client\/sqlite_functions\.c$/
     if (header ~ /^</)
         return 1
-    if (file ~ /^examples\// || file ~ /^src\/cli\//)
+    if (file ~ /^(docs|examples|src\/cli)\//)
         return !(floor_of(header) in rank)
     if (is_backend(header))
         return backend_of(file) == backend_of(header) ||
@@ -76,8 +76,8 @@ function allowed(file, header) {
     }
 }
 $0 ~ sql {
-    if (FILENAME !~ /^examples\//) {
-        printf "%s:%d: SQL outside sql/ and examples/\n", FILENAME, FNR
+    if (FILENAME !~ /^(docs|examples)\//) {
+        printf "%s:%d: SQL outside sql/, docs/ and examples/\n", FILENAME, FNR
         bad = 1
     }
 }

@@ -10,7 +10,7 @@
 set -eu
 
 cd "$1"
-sources=$(find include src examples tests bench -name '*.[ch]' | sort)
+sources=$(find include src docs examples tests bench -name '*.[ch]' | sort)
 [ -n "$sources" ] || { echo "no sources in $1" >&2; exit 1; }
 
 # A function goes from the line with its name in the first column to the brace
@@ -51,7 +51,7 @@ END { exit bad }
 
 # Scripts and build files: the licence alone.
 status=0
-for file in $(find CMakeLists.txt src examples tests bench cmake .ci sql \
+for file in $(find CMakeLists.txt src docs examples tests bench cmake .ci sql \
     -name '*.sh' -o -name '*.cmake' -o -name CMakeLists.txt -o -name '*.sql' \
     -o -name '*.map' -o -path .ci/run 2>/dev/null | sort); do
     head -n 2 "$file" | grep -q 'SPDX-License-Identifier: MIT' ||
