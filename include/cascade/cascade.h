@@ -775,7 +775,7 @@ typedef struct cascade_engine_options {
     int64_t poll_interval_ms;  /* how often it looks for work of others; 0:
                                  2,000. Where it hears of it, every 5th time */
     int64_t park_after_ms;     /* a wait longer than that is parked; 0: 5,000 */
-    int poison_limit;          /* deaths in trial (README) after which what runs
+    int poison_limit;          /* deaths in trial (guide) after which what runs
                                  fails as poisoned; 0: 5; -1: never */
     size_t batch_bytes_max;    /* of one commit; 0: 4 MiB */
     size_t batch_cascades_max; /* of one commit; 0: 500 */

@@ -65,7 +65,7 @@ CASCADE_API cascade_err cascade_resume(cascade_store *store,
  * is. A deadline of the cascade no longer holds. Parents are not told again.
  * CASCADE_ERR_MISUSE: it is RUNNING. CASCADE_ERR_REFUSED: it has COMPLETED, or
  * one engine after the other died as it loaded it for that (see "poisoned" in
- * README). CASCADE_ERR_TOO_LARGE: what is made afresh was not recorded within
+ * the guide). CASCADE_ERR_TOO_LARGE: what is made afresh was not recorded in
  * the deadline_ms of the store that the engine was opened on, in commits
  * however small; nothing has changed. Of two who retry at a time one succeeds.
  * Where much is made afresh it is recorded in many commits: the cascade is what

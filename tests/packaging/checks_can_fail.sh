@@ -16,7 +16,7 @@ good_tree() {
     mkdir -p "$tree/include/cascade" "$tree/src/base" "$tree/src/time" \
         "$tree/src/engine" "$tree/src/store/sqlite" "$tree/src/held/run" \
         "$tree/src/store/memory" "$tree/src/store/postgres" "$tree/src/state" \
-        "$tree/src/cli" "$tree/examples" \
+        "$tree/src/cli" "$tree/examples" "$tree/docs/programs" \
         "$tree/tests/packaging" "$tree/cmake" "$tree/sql" "$tree/.ci"
     cp "$here/../../.clang-format" "$tree"
     printf '# SPDX-License-Identifier: MIT\n' >"$tree/CMakeLists.txt"
@@ -25,6 +25,8 @@ good_tree() {
     printf '%s\n#include "base/a.h"\n' "$licence" >"$tree/src/store/store.c"
     printf '%s\nint cascade_use(void);\n' "$licence" \
         >"$tree/tests/packaging/options.inc"
+    printf '%s\nint x;\n' "$licence" >"$tree/docs/programs/a.c"
+    printf '```c\nint x;\n```\n' >"$tree/docs/README.md"
 }
 
 check() {
@@ -62,6 +64,7 @@ refuses layering.sh src/held/run/a.c '#include "attic/lane.h"\n'
 refuses layering.sh src/store/memory/a.c '#include "store/sqlite/internal.h"\n'
 refuses layering.sh src/store/memory/a.c '#include <sqlite3.h>\n'
 refuses layering.sh examples/a.c '#include "base/json/json.h"\n'
+refuses layering.sh docs/programs/a.c '#include "base/json/json.h"\n'
 refuses layering.sh src/cli/a.c '#include "base/json/json.h"\n'
 refuses layering.sh src/cli/a.c '#include <libpq-fe.h>\n'
 refuses layering.sh include/cascade/a.h '#include "base/json/json.h"\n'
@@ -108,6 +111,36 @@ objects 'held/a.c void a(void) { b(); }' 'held/b.c void b(void) { c(); }' \
 accepts documents.sh
 refuses documents.sh A.md '`src/base/gone.c`\n'
 refuses documents.sh A.md '[here](GONE.md)\n'
+refuses documents.sh docs/A.md '[here](GONE.md)\n'
+refuses documents.sh docs/A.md '`cascade_gone()`\n'
+
+accepts ../docs/blocks.sh
+refuses ../docs/blocks.sh README.md '```c\nint y;\n```\n'
+refuses ../docs/blocks.sh docs/A.md '```c\nint y;\n```\n'
+refuses ../docs/blocks.sh docs/A.md '```c\nint x\n```\n'
+refuses ../docs/blocks.sh docs/A.md '```c\nint x;\n'
+
+# The tables of the guide are those of the tree itself, with one thing changed.
+root=$here/../..
+tables_of() {
+    rm -rf "$tree"
+    mkdir -p "$tree/include/cascade" "$tree/src/state"
+    cp -R "$root/sql" "$root/docs" "$tree"
+    cp "$root/include/cascade/cascade.h" "$tree/include/cascade"
+    cp "$root/src/state/full_output.h" "$tree/src/state"
+    cp -R "$root/src/change" "$tree/src"
+    sed -i "$1" "$tree/docs/sql.md" "$tree/docs/errors.md" \
+        "$tree/docs/README.md"
+    check ../docs/tables.sh
+}
+
+tables_of '' || { cat "$work/log"; echo "tables.sh refuses the tree"; exit 1; }
+for change in '/^| `fn_id`/d' 's/^| `ui_value`/| `gone`/' '/^| `late`/d' \
+    's/^| `over` | running/| `over` | ended/' '/^| `cascade_keys`/d' \
+    '/^| `CASCADE_ERR_LOST`/d' 's/^| `CASCADE_OK`/| `CASCADE_GONE`/' \
+    '/^| `forked_from`/d' '/queues.md/d'; do
+    ! tables_of "$change" || { echo "tables.sh accepts $change"; exit 1; }
+done
 
 accepts style.sh
 refuses style.sh src/base/a.c 'int x;\n'

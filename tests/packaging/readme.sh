@@ -4,10 +4,9 @@
 #   readme.sh ROOT LIBRARY_FOLDER COMPILER [COMMAND]
 #
 # The first complete program in README.md is what it says: it compiles without
-# a warning, runs to its end, and runs a second time on what the first left. Each
-# other block of C that begins with an include compiles too. With COMMAND, the
-# `cascade` command, the session with it that README.md shows goes on from there,
-# and prints what stands there.
+# a warning, runs to its end, and runs a second time on what the first left. With
+# COMMAND, the `cascade` command, the session with it that docs/command.md shows
+# goes on from there, and prints what stands there.
 set -eu
 
 root=$1
@@ -34,22 +33,6 @@ awk '
     -I"$root/include" $(pkg-config --cflags libcjson) "$work/main.c" \
     -L"$libdir" -lcascade $(pkg-config --libs libcjson)
 
-# The others, as part1.c, part2.c, ...
-awk -v work="$work" '
-    /^```c$/ { inside = 1; text = ""; next }
-    /^```$/ && inside {
-        if (text ~ /^#include/ && text !~ /main\(/)
-            printf "%s", text >(work "/part" ++parts ".c")
-        inside = 0
-    }
-    inside { text = text $0 "\n" }
-' "$root/README.md"
-[ -s "$work/part1.c" ] || { echo "README.md holds no other code" >&2; exit 1; }
-for part in "$work"/part*.c; do
-    "$compiler" -std=c11 -Wall -Wextra -pedantic -Werror -fsyntax-only \
-        -I"$root/include" $(pkg-config --cflags libcjson sqlite3 libpq) "$part"
-done
-
 for run in first second; do
     (cd "$work" && LD_LIBRARY_PATH=$libdir timeout 100 ./main) || {
         echo "the program failed at its $run run" >&2
@@ -61,8 +44,8 @@ done
 . "$root/tests/cli/normal.sh"
 
 # The block of a console: "$ COMMAND", and what that prints.
-sed -n '/^```console$/,/^```$/{/^```/!p}' "$root/README.md" >"$work/session"
-[ -s "$work/session" ] || { echo "README.md holds no session" >&2; exit 1; }
+sed -n '/^```console$/,/^```$/{/^```/!p}' "$root/docs/command.md" >"$work/session"
+[ -s "$work/session" ] || { echo "docs/command.md holds no session" >&2; exit 1; }
 mkdir "$work/bin"
 ln -s "$4" "$work/bin/cascade"
 sed -n 's/^\$ //p' "$work/session" >"$work/typed"
