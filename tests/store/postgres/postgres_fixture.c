@@ -157,6 +157,15 @@ pg_until(pg_test *test, const char *format, ...)
 }
 
 void
+pg_await_held_lane(pg_test *test)
+{
+    pg_until(test, "SELECT count(*) FROM cascade_lanes AS l"
+                   " JOIN pg_stat_activity AS a"
+                   "  ON a.backend_xid::text = l.xmax::text"
+                   " WHERE a.wait_event_type = 'Client'");
+}
+
+void
 pg_make_role(pg_test *test)
 {
     snprintf(test->role, sizeof(test->role), "%s_role", test->schema);

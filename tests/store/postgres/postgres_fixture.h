@@ -74,6 +74,9 @@ char *pg_text(pg_test *test, const char *format, ...) CASCADE_PRINTF(2, 3);
 /* Waits until the query gives a number that is not 0; the test fails when it
  * never does. */
 void pg_until(pg_test *test, const char *format, ...) CASCADE_PRINTF(2, 3);
+/* Until somebody has moved a lane on and waits for its client. The table alone
+ * is locked before that, when the statement is planned. */
+void pg_await_held_lane(pg_test *test);
 /* Another connection, and what must go well on such a one. */
 PGconn *pg_connect(const char *conninfo);
 void pg_run(PGconn *conn, const char *sql);

@@ -183,15 +183,3 @@ node_lane_shows(pg_test *test)
 {
     return pg_number(test, "SELECT max(batch) FROM cascade_lanes");
 }
-
-void
-node_await_held_lane(pg_test *test)
-{
-    pg_until(test,
-             "SELECT count(*) FROM pg_locks AS l"
-             " JOIN pg_stat_activity AS a USING (pid)"
-             " WHERE l.relation = '%s.cascade_lanes'::regclass"
-             "  AND l.mode = 'RowExclusiveLock'"
-             "  AND a.wait_event_type = 'Client'",
-             test->schema);
-}

@@ -57,7 +57,5 @@ cascade_err node_settle(node_test *it, int64_t number, bool *committed);
 /* How many rows there are of the application and of context_events. */
 void node_expect_rows(node_test *it, int64_t app, int64_t events);
 int64_t node_lane_shows(pg_test *test);
-/* Waits until somebody has the lane locked and waits for its client. */
-void node_await_held_lane(pg_test *test);
 
 #endif

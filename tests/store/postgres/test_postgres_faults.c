@@ -388,19 +388,6 @@ commit_second(void *context)
     return NULL;
 }
 
-/* Somebody has the lane locked and waits for its client. */
-static void
-await_held_lane(pg_test *test)
-{
-    pg_until(test,
-             "SELECT count(*) FROM pg_locks AS l"
-             " JOIN pg_stat_activity AS a USING (pid)"
-             " WHERE l.relation = '%s.cascade_lanes'::regclass"
-             "  AND l.mode = 'RowExclusiveLock'"
-             "  AND a.wait_event_type = 'Client'",
-             test->schema);
-}
-
 /* S10, G5: a process was stopped in the middle of sending a batch; its backend
  * is inside the transaction and holds the lane. Continued, it can commit
  * nothing. */
@@ -417,7 +404,7 @@ a_stopped_batch_does_not_stop_the_removal(void **state)
     pg_proxy_arm(it.proxy, PG_FAULT_STALL_AT_COMMIT);
     assert_int_equal(
         0, pthread_create(&stopped.thread, NULL, commit_second, &stopped));
-    await_held_lane(test);
+    pg_await_held_lane(test);
     assert_ok(pg_remove(other, &it.engine, &freed));
     assert_int_equal(1, freed);
     assert_int_equal(0, pg_number(test, "SELECT count(*) FROM cascade_lanes"));
@@ -463,7 +450,7 @@ many_removers_end_one_open_transaction(void **state)
     snprintf(sql, sizeof(sql), "BEGIN; UPDATE %s.cascade_lanes SET batch = 1",
              test->schema);
     pg_run(holder, sql);
-    await_held_lane(test);
+    pg_await_held_lane(test);
     for (int i = 0; i < 4; i++) {
         removers[i] =
             (remover){.store = pg_open(test, NULL, NULL), .dead = dead};

@@ -745,7 +745,7 @@ settle_waits_for_a_finish_under_way(void **state)
     node_run_here(&it, NODE_INSERT);
     pg_proxy_arm(it.proxy, PG_FAULT_STALL_AT_COMMIT);
     start_finish(&stalled, &it);
-    node_await_held_lane(it.test);
+    pg_await_held_lane(it.test);
     assert_fails(CASCADE_ERR_UNAVAILABLE, node_settle(&other, 2, &committed));
     assert_int_equal(1, node_lane_shows(it.test));
     pg_proxy_arm(it.proxy, PG_FAULT_NONE);
@@ -832,7 +832,7 @@ a_stopped_finish_does_not_stop_the_removal(void **state)
     node_run_here(&it, NODE_INSERT);
     pg_proxy_arm(it.proxy, PG_FAULT_STALL_AT_COMMIT);
     start_finish(&stopped, &it);
-    node_await_held_lane(it.test);
+    pg_await_held_lane(it.test);
     assert_ok(pg_remove(other, &it.engine, &freed));
     assert_int_equal(1, freed);
     pg_proxy_arm(it.proxy, PG_FAULT_NONE);
