@@ -253,7 +253,7 @@ ensure_attached(cascade_engine *engine)
 /* A suspect has waited for a slot, and may have one now: it is asked for, but
  * not at each of many wakes. */
 static bool
-may_have_slot(cascade_engine *engine)
+asks_for_slot(cascade_engine *engine)
 {
     csc_claims *claims = engine->claims;
     int64_t now_ns = csc_clock_now_ns(engine);
@@ -308,7 +308,7 @@ look_for_work(cascade_engine *engine)
         ++engine->house->polls % LONG_POLLS != 0)
         poll = false;
     awaits = csc_suspect_is_awaited(engine);
-    suspects = may_have_slot(engine);
+    suspects = asks_for_slot(engine);
     suspects = !awaits && (suspects || engine->claims->suspects_due ||
                            engine->claims->suspect_more ||
                            (poll && !engine->wakeup.listening));

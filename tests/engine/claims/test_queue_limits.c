@@ -340,19 +340,19 @@ slots_that_no_worker_comes_to_are_given_back(test_db *db)
 static void
 a_slot_behind_another_queue_is_given_back(test_db *db)
 {
-    const cascade_start_options options = {.size = sizeof(options),
-                                           .user_id = "a",
-                                           .queue = FREE_QUEUE,
-                                           .priority = 9};
+    const cascade_start_options first = {.size = sizeof(first),
+                                         .user_id = "a",
+                                         .queue = FREE_QUEUE,
+                                         .priority = 9};
+    const cascade_start_options second = {
+        .size = sizeof(second), .user_id = "b", .queue = QUEUE};
     cascade_started started;
     yard y;
 
     yard_begin(&y, db, 1, 0);
     atomic_store(&y.shut, true);
-    assert_ok(cascade_start(y.stores[0], "work", NULL, &options, &started));
-    y.count = 1; /* engines come behind */
-    (void)start(&y, "work", 1);
-    y.count = 0;
+    assert_ok(cascade_start(y.stores[0], "work", NULL, &first, &started));
+    assert_ok(cascade_start(y.stores[0], "work", NULL, &second, &started));
     yard_add_of(&y, 1, 2);
     await_running(&y, 1);
     assert_slots_used(&y, 1);
