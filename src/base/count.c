@@ -4,7 +4,7 @@
  */
 #include "base/count.h"
 
-#ifdef CASCADE_FAULTS
+#if CASCADE_FAULTS
 static _Thread_local size_t looks;
 
 void

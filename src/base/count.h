@@ -10,7 +10,12 @@
 
 #include "cascade/cascade.h"
 
-#ifdef CASCADE_FAULTS
+/* Nothing where 0. Others are compiled once for the library and its tests. */
+#ifndef CASCADE_FAULTS
+#error "this source is to be one of hooked_sources in src/CMakeLists.txt"
+#endif
+
+#if CASCADE_FAULTS
 void csc_count_look(void);
 /* Tests: the items that this thread has looked at since the last call. */
 size_t csc_count_looks(void);

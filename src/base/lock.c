@@ -19,7 +19,7 @@
 #include "base/error.h"
 #include "cascade/cascade.h"
 
-#ifdef CASCADE_FAULTS
+#if CASCADE_FAULTS
 #include <stdatomic.h>
 
 static atomic_size_t asked;

@@ -62,7 +62,7 @@ csc_lock_give(pthread_mutex_t *mutex)
 void csc_lock_fini_mutex(pthread_mutex_t *mutex);
 void csc_lock_fini_cond(pthread_cond_t *cond);
 
-#ifdef CASCADE_FAULTS
+#if CASCADE_FAULTS
 #include <stddef.h>
 
 /* Tests: the `nth` from now on fails to be made (1: the next); 0: none. Returns

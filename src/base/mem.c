@@ -14,7 +14,7 @@
 
 #include "cascade/cascade.h"
 
-#ifdef CASCADE_FAULTS
+#if CASCADE_FAULTS
 #include <stdatomic.h>
 
 static atomic_size_t asked;

@@ -28,7 +28,7 @@ int64_t csc_mem_tally(void);
  * Returns 0, or -1 when out of memory (everything is as before). */
 int csc_mem_grow(void **items, size_t *room, size_t need, size_t size);
 
-#ifdef CASCADE_FAULTS
+#if CASCADE_FAULTS
 /* Tests: the `nth` allocation from now on by any thread fails (1: the next),
  * and all after it too when `sticky`; 0: none. Returns how many allocations
  * were asked for since the last call. */

@@ -12,7 +12,7 @@ endif()
 cascade_script_test(headers_compile_alone headers.sh ${PROJECT_SOURCE_DIR}
     NEEDS clang g++)
 cascade_script_test(includes_run_one_way layering.sh ${PROJECT_SOURCE_DIR})
-set(objects $<TARGET_OBJECTS:cascade_objects>)
+set(objects ${cascade_objects})
 if(CASCADE_CLI)
     list(APPEND objects $<TARGET_OBJECTS:cascade_command>)
 endif()
