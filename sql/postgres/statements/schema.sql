@@ -84,10 +84,11 @@ WHERE n.nspname = $1::text
 
 -- name: find_others
 --
--- How many enums have all the labels that are written, and the first function
--- that is missing.
+-- How many enums have all the labels that are written, the first function that
+-- is missing, and the first columns over which no unique index holds for all
+-- rows.
 --
--- $1 schema, $2 functions
+-- $1 schema, $2 functions, $3 TABLE, column COLUMN[, COLUMN], sorted by name
 SELECT (
   SELECT count(*)
   FROM (
@@ -107,28 +108,29 @@ SELECT (
     WITH ORDINALITY AS f (name, place)
   WHERE to_regprocedure(format('%I.%s', $1::text, f.name)) IS NULL
   ORDER BY f.place
+  LIMIT 1), (
+  SELECT u.name
+  FROM unnest($3::text[])
+    WITH ORDINALITY AS u (name, place)
+  WHERE NOT EXISTS (
+    SELECT 1
+    FROM pg_catalog.pg_index AS i
+    JOIN pg_catalog.pg_class AS c ON c.oid = i.indrelid
+    JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
+    WHERE n.nspname = $1::text
+      AND c.relname = split_part(u.name, ',', 1)
+      AND i.indisunique
+      AND i.indisvalid
+      AND i.indpred IS NULL
+      AND i.indexprs IS NULL
+      AND i.indnkeyatts = i.indnatts
+      AND c.relname::text || ', column ' || (
+        SELECT string_agg(a.attname::text, ', ' ORDER BY a.attname)
+        FROM pg_catalog.pg_attribute AS a
+        WHERE a.attrelid = c.oid
+          AND a.attnum = ANY (i.indkey::int2[])) = u.name)
+  ORDER BY u.place
   LIMIT 1);
-
--- name: find_unique
---
--- How many unique indexes a table has over these columns, for all rows.
---
--- $1 schema, $2 table, $3 columns, sorted by name
-SELECT count(*)
-FROM pg_catalog.pg_index AS i
-JOIN pg_catalog.pg_class AS c ON c.oid = i.indrelid
-JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
-WHERE n.nspname = $1::text
-  AND c.relname = $2::text
-  AND i.indisunique
-  AND i.indisvalid
-  AND i.indpred IS NULL
-  AND i.indexprs IS NULL
-  AND i.indnkeyatts = i.indnatts
-  AND (SELECT array_agg(a.attname::text ORDER BY a.attname::text)
-       FROM pg_catalog.pg_attribute AS a
-       WHERE a.attrelid = c.oid
-         AND a.attnum = ANY (i.indkey::int2[])) = $3::text[];
 
 -- name: place
 --

@@ -38,19 +38,19 @@ const csc_table csc_postgres_table_engines = {"cascade_engines", engine_columns,
                                                   sizeof(engine_columns[0]),
                                               sizeof(cascade_incarnation)};
 
-/* Columns sorted by name. */
-static const char *const uniques[][3] = {
-    {"cascades", "id", NULL},
-    {"node_executions", "cascade_id", "function_id"},
-    {"cascade_runs", "cascade_id", NULL},
-    {"cascade_engines", "engine_id", NULL},
-    {"cascade_lanes", "engine_id", "lane"},
-    {"cascade_messages", "path", NULL},
-    {"cascade_keys", "key", "user_id"},
-    {"cascade_queues", "queue", NULL},
-    {"cascade_erasures", "cascade_id", NULL},
-    {"cascade_links", "path", NULL},
-    {"cascade_seals", "cascade_id", NULL},
+/* Columns sorted by name, as an error names them. */
+static const char *const uniques[] = {
+    "cascades, column id",
+    "node_executions, column cascade_id, function_id",
+    "cascade_runs, column cascade_id",
+    "cascade_engines, column engine_id",
+    "cascade_lanes, column engine_id, lane",
+    "cascade_messages, column path",
+    "cascade_keys, column key, user_id",
+    "cascade_queues, column queue",
+    "cascade_erasures, column cascade_id",
+    "cascade_links, column path",
+    "cascade_seals, column cascade_id",
 };
 
 /* Those to be called, then those that they call, as an error names them. */
@@ -274,35 +274,48 @@ tell_others(const PGresult *result)
                         "the enums cascade_status and execution_status do not "
                         "have the labels RUNNING, COMPLETED, ERROR and "
                         "RUNNING, COMPLETED, FAILED");
-    if (PQgetisnull(result, 0, 1))
-        return CASCADE_OK;
-    return csc_fail(CASCADE_ERR_SCHEMA,
-                    "function %s is missing, although cascade_schema tells "
-                    "that it was made: run 005_functions.sql, then "
-                    "006_erasures.sql, 008_links.sql and 011_sealed.sql, of "
-                    "sql/postgres once more, with the schema first in the "
-                    "search_path",
-                    PQgetvalue(result, 0, 1));
+    if (!PQgetisnull(result, 0, 1))
+        return csc_fail(
+            CASCADE_ERR_SCHEMA,
+            "function %s is missing, although cascade_schema tells that it was "
+            "made: run 005_functions.sql, then 006_erasures.sql, 008_links.sql "
+            "and 011_sealed.sql, of sql/postgres once more, with the schema "
+            "first in the search_path",
+            PQgetvalue(result, 0, 1));
+    if (!PQgetisnull(result, 0, 2))
+        return csc_fail(CASCADE_ERR_SCHEMA,
+                        "table %s: must be PRIMARY KEY or UNIQUE",
+                        PQgetvalue(result, 0, 2));
+    return CASCADE_OK;
+}
+
+static void
+add_names(csc_postgres_rows *rows, const char *const *names, size_t count)
+{
+    csc_postgres_rows_start(rows, "s");
+    for (size_t i = 0; i < count; i++)
+        csc_postgres_rows_text(rows, 0, names[i]);
 }
 
 static cascade_err
 check_others(csc_postgres_conn *conn)
 {
-    csc_postgres_rows names = {.count = 0};
+    csc_postgres_rows wanted[] = {{.count = 0}, {.count = 0}};
     csc_postgres_params params;
     PGresult *result = NULL;
-    cascade_err err;
+    cascade_err err = CASCADE_OK;
 
-    csc_postgres_rows_start(&names, "s");
-    for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++)
-        csc_postgres_rows_text(&names, 0, functions[i]);
-    if (!csc_postgres_rows_good(&names)) {
+    add_names(&wanted[0], functions, sizeof(functions) / sizeof(functions[0]));
+    add_names(&wanted[1], uniques, sizeof(uniques) / sizeof(uniques[0]));
+    if (!csc_postgres_rows_good(&wanted[0]) ||
+        !csc_postgres_rows_good(&wanted[1])) {
         err = csc_fail_memory();
         goto out;
     }
     csc_postgres_params_init(&params);
     csc_postgres_params_text(&params, conn->store->config->schema);
-    csc_postgres_params_rows(&params, &names);
+    csc_postgres_params_rows(&params, &wanted[0]);
+    csc_postgres_params_rows(&params, &wanted[1]);
     err = csc_postgres_conn_query(conn, "migrate",
                                   conn->store->sql[CSC_POSTGRES_FIND_OTHERS],
                                   &params, &result);
@@ -310,40 +323,8 @@ check_others(csc_postgres_conn *conn)
         err = tell_others(result);
 out:
     PQclear(result);
-    csc_postgres_rows_fini(&names);
-    return err;
-}
-
-static cascade_err
-check_unique(csc_postgres_conn *conn, const char *const unique[3])
-{
-    csc_postgres_rows columns = {.count = 0};
-    csc_postgres_params params;
-    PGresult *result = NULL;
-    cascade_err err;
-
-    csc_postgres_rows_start(&columns, "s");
-    for (int i = 1; i < 3 && unique[i] != NULL; i++)
-        csc_postgres_rows_text(&columns, 0, unique[i]);
-    if (!csc_postgres_rows_good(&columns)) {
-        err = csc_fail_memory();
-        goto out;
-    }
-    csc_postgres_params_init(&params);
-    csc_postgres_params_text(&params, conn->store->config->schema);
-    csc_postgres_params_text(&params, unique[0]);
-    csc_postgres_params_rows(&params, &columns);
-    err = csc_postgres_conn_query(conn, "migrate",
-                                  conn->store->sql[CSC_POSTGRES_FIND_UNIQUE],
-                                  &params, &result);
-    if (err == CASCADE_OK && csc_postgres_result_i64(result, 0, 0) == 0)
-        err = csc_fail(CASCADE_ERR_SCHEMA,
-                       "table %s, column %s%s%s: must be PRIMARY KEY or UNIQUE",
-                       unique[0], unique[1], unique[2] == NULL ? "" : ", ",
-                       unique[2] == NULL ? "" : unique[2]);
-out:
-    PQclear(result);
-    csc_postgres_rows_fini(&columns);
+    csc_postgres_rows_fini(&wanted[0]);
+    csc_postgres_rows_fini(&wanted[1]);
     return err;
 }
 
@@ -356,9 +337,5 @@ csc_postgres_column_check(csc_postgres_conn *conn, bool all)
     if (err != CASCADE_OK || !all)
         return err;
     err = check_others(conn);
-    for (size_t i = 0; i < sizeof(uniques) / sizeof(uniques[0]); i++) {
-        if (err == CASCADE_OK)
-            err = check_unique(conn, uniques[i]);
-    }
     return err == CASCADE_OK ? csc_postgres_sequence(conn, &sequence) : err;
 }
