@@ -110,6 +110,7 @@ static void
 fill_foreign(test_db *db)
 {
     db->unsound = true; /* V15, V2: as the cases say */
+    db_clear(db);
     raw_sql(db, strcmp(db->backend->name, "sqlite") == 0 ? sqlite_tables
                                                          : postgres_tables);
     /* 1: left RUNNING by a crash; gaps, a negative id, keys that are ids */

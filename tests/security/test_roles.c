@@ -81,7 +81,7 @@ open_as(test_db *db, const char *role, const char *more,
 }
 
 static void
-prepare(test_db *db, roles *r)
+migrate_as_owner(test_db *db, roles *r)
 {
     cascade_store *store = NULL;
 
@@ -90,6 +90,14 @@ prepare(test_db *db, roles *r)
     assert_ok(open_as(db, r->owner, "", CASCADE_MIGRATE_AUTO, &store));
     assert_ok(cascade_store_close(store));
     apply_script(db, r);
+}
+
+/* The schema is the owner's, and so is all that is made in it. */
+static void
+prepare(test_db *db, roles *r)
+{
+    db_clear(db);
+    migrate_as_owner(db, r);
 }
 
 /* ---- SQL as one of them -------------------------------------------------- */
@@ -431,10 +439,11 @@ other_tables_of_the_owner_are_not_theirs(test_db *db)
 {
     roles r;
 
+    db_clear(db);
     name_roles(db, &r);
     apply_script(db, &r);
     make_other(db, &r, "before");
-    prepare(db, &r);
+    migrate_as_owner(db, &r);
     make_other(db, &r, "later");
     expect_shut(db, &r, "before");
     expect_shut(db, &r, "later");

@@ -13,6 +13,8 @@
 
 #ifdef CASCADE_HAVE_POSTGRES
 #include <libpq-fe.h>
+
+#include "support/schemas.h"
 #endif
 #ifdef CASCADE_HAVE_SQLITE
 #include <sqlite3.h>
@@ -29,7 +31,6 @@
 #define LOOK_MS 5
 #define LOOK_FIRST_NS 500000
 #define SQL_WAIT_MS 60000 /* for the locks of others */
-#define SQL_TRIES 10
 #define LEASE_MS (INT64_C(60) * 60 * 1000)
 
 /* ---- Backends ----------------------------------------------------------- */
@@ -99,73 +100,10 @@ run_sqlite(test_db *db, const char *sql)
 #endif
 
 #ifdef CASCADE_HAVE_POSTGRES
-/* Makes and drops the schemas of all tests of a program. */
-static PGconn *admin;
-
-static PGconn *
-connect_postgres(void)
-{
-    const char *conninfo = getenv("CASCADE_TEST_PG");
-
-    if (conninfo == NULL || conninfo[0] == '\0') {
-        fprintf(stderr, "CASCADE_TEST_PG is not set: give the conninfo of a "
-                        "PostgreSQL database for tests\n");
-        return NULL;
-    }
-    return PQconnectdb(conninfo);
-}
-
-/* `*deadlock`: it stood crosswise with others, and has done nothing. */
-static int
-run_once(PGconn *connection, const char *sql, bool *deadlock)
-{
-    PGresult *result = PQexec(connection, sql);
-    const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
-    int failed = PQresultStatus(result) == PGRES_COMMAND_OK ? 0 : -1;
-
-    *deadlock = state != NULL && strcmp(state, "40P01") == 0;
-    if (failed != 0)
-        fprintf(stderr, "%s: %s", sql, PQerrorMessage(connection));
-    PQclear(result);
-    return failed;
-}
-
-static int
-run_on(PGconn *connection, const char *sql)
-{
-    bool deadlock = true;
-    int failed = -1;
-
-    for (int i = 0; i < SQL_TRIES && failed != 0 && deadlock; i++)
-        failed = run_once(connection, sql, &deadlock);
-    return failed;
-}
-
-static int
-run_admin(const char *sql)
-{
-    if (admin == NULL)
-        admin = connect_postgres();
-    else if (PQstatus(admin) != CONNECTION_OK)
-        PQreset(admin);
-    return run_on(admin, sql);
-}
-
-static void
-close_admin(void)
-{
-    PQfinish(admin);
-    admin = NULL;
-}
-
 static int
 create_postgres(test_db *db)
 {
-    char sql[128];
-
-    unique_name(db->schema, sizeof(db->schema), "cascade_engine");
-    snprintf(sql, sizeof(sql), "CREATE SCHEMA %s", db->schema);
-    if (run_admin(sql) != 0)
+    if (schemas_take(db->schema, sizeof(db->schema)) != 0)
         return -1;
     snprintf(db->url, sizeof(db->url), "%s", getenv("CASCADE_TEST_PG"));
     return 0;
@@ -174,23 +112,18 @@ create_postgres(test_db *db)
 static void
 destroy_postgres(test_db *db)
 {
-    char sql[192];
-
-    snprintf(sql, sizeof(sql),
-             "SET client_min_messages = warning; DROP SCHEMA %s CASCADE",
-             db->schema);
-    (void)run_admin(sql);
+    schemas_give(db->schema, db->used);
 }
 
 static int
 run_postgres(test_db *db, const char *sql)
 {
-    PGconn *connection = connect_postgres();
+    PGconn *connection = schemas_connect();
     char text[2048];
     int failed = 0;
 
     snprintf(text, sizeof(text), "SET search_path = %s; %s", db->schema, sql);
-    failed = run_on(connection, text);
+    failed = schemas_run(connection, text);
     PQfinish(connection);
     return failed;
 }
@@ -218,6 +151,17 @@ int
 db_sql(test_db *db, const char *sql)
 {
     return db->backend->run_sql(db, sql);
+}
+
+void
+db_clear(test_db *db)
+{
+#ifdef CASCADE_HAVE_POSTGRES
+    if (db->schema[0] != '\0')
+        assert_int_equal(schemas_clear(db->schema), 0);
+#else
+    (void)db;
+#endif
 }
 
 #ifdef CASCADE_HAVE_SQLITE
@@ -717,6 +661,7 @@ teardown(void **state)
     for (size_t i = 0; i < db->store_count && closed; i++)
         if (db->stores[i] != NULL)
             closed = cascade_store_close(db->stores[i]) == CASCADE_OK;
+    db->used = !closed;
     db->backend->destroy(db);
     if (!closed) {
         print_error("engines or stores could not be closed\n");
@@ -817,7 +762,7 @@ stores_run(const char *group, const stores_test *tests, size_t count, int argc,
         print_message("%zu left out: CASCADE_TEST_STORES, CASCADE_TEST_PG\n",
                       left_out);
 #ifdef CASCADE_HAVE_POSTGRES
-    close_admin();
+    schemas_end();
 #endif
 out:
     free(units);

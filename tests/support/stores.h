@@ -13,7 +13,8 @@
  *     return stores_run("group", tests, 1, argc, argv);
  *
  * runs it once on memory, once on a SQLite file in a folder of its own, once in
- * a PostgreSQL schema of its own. PostgreSQL is the database that
+ * a PostgreSQL schema that nobody else uses (schemas.h). There all migrations
+ * have been applied. PostgreSQL is the database that
  * CASCADE_TEST_PG names (a conninfo). Where that is missing though the backend
  * is built in, its tests fail; where it is "none" they are left out, and
  * whoever has said so tells that they were skipped (tests/lib/needs.sh). Where
@@ -70,6 +71,7 @@ struct test_db {
                                            CASCADE_TEST_SEALED says */
     bool log_warnings;                  /* kept in `log`, else only counted */
     bool unsound; /* the test breaks rows: they are not verified after it */
+    bool used;    /* some handle of it could not be closed */
     _Atomic uint64_t random;
     _Atomic size_t warnings;
     cascade_store *stores[DB_HANDLES];
@@ -114,6 +116,8 @@ void db_close_store(test_db *db, cascade_store *store);
  * (several statements; on PostgreSQL in the test's schema): 0, or -1. */
 bool db_has_sql(const test_db *db);
 int db_sql(test_db *db, const char *sql);
+/* Nothing is there then, no table either: what migrations have made goes. */
+void db_clear(test_db *db);
 
 /* Keeps a copy of the whole database (SQLite only), and puts it back under
  * whoever has it open: 0, or -1. */

@@ -270,6 +270,7 @@ the_schema_is_listed_and_brought_up_to_date(test_db *db)
     size_t count = 0;
     size_t again = 0;
 
+    db_clear(db);
     options.migrate = CASCADE_MIGRATE_NEVER;
     assert_ok(cascade_store_open(db->url, &options, &store));
     assert_ok(cascade_migration_list(store, all, 64, &count));
