@@ -5,6 +5,7 @@
  * between two of them. It has ended with the first commit, or with the last,
  * and goes only when all have been told.
  */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -451,6 +452,26 @@ a_deletion_waits_for_children_and_for_no_letters(test_db *db)
     scene_close(s);
 }
 
+/* Where it does not, what is known of it is told. */
+static void
+check_completed(scene *s)
+{
+    cascade_explanation *why = NULL;
+    cascade_totals now;
+
+    if (stores_until(has_completed, s))
+        return;
+    now = totals(s);
+    print_error("running %" PRId64 ", failed %" PRId64 ", messages %" PRId64
+                "\n",
+                now.running, now.failed, now.messages);
+    assert_ok(cascade_explain(s->db->stores[0], &s->id, &why));
+    for (size_t i = 0; i < cascade_explanation_count(why); i++)
+        print_error("%s\n", cascade_explanation_get(why, i)->text);
+    cascade_explanation_free(why);
+    fail_msg("it has not completed");
+}
+
 /* What it supersedes was to end before it. */
 static void
 a_retry_in_between_lets_no_child_be_forgotten(test_db *db)
@@ -462,7 +483,7 @@ a_retry_in_between_lets_no_child_be_forgotten(test_db *db)
     atomic_store(&s->retries, true);
     atomic_store(&s->retried, true);
     assert_ok(cascade_terminate(db->stores[0], &s->id, NULL));
-    assert_true(stores_until(has_completed, s));
+    check_completed(s);
     assert_true(stores_until(none_runs, s));
     assert_int_equal(totals(s).failed, CHILDREN);
     scene_close(s);
