@@ -99,8 +99,8 @@ all_stages() {
     timed_stage "Running the suite under the address sanitizer, and measuring" \
         "coverage"
     find "$root/build/asan" -name '*.gcda' -delete
-    # The plain build draws more places for the sweeps, and runs on every store
-    # what is here on one database or the other.
+    # The plain build draws more places for the sweeps, and runs what is here on
+    # one database or the other on the other one.
     (export CASCADE_SWEEP_SHARE=3 CASCADE_TEST_STORES=turns
         suite_run_quietly asan "$root/build/asan" \
             -E "^($slow|$cuts|$many|$once|sim)\$") ||
@@ -110,7 +110,7 @@ all_stages() {
     coverage
     timed_stage "Running the base, the engine, the stores and the API under" \
         "the thread and undefined-behaviour sanitizers"
-    (export CASCADE_TEST_STORES=others
+    (export CASCADE_TEST_STORES=turns
         export SUITE_UNDER="$(without_spread)"
         suite_run_quietly tsan "$root/build/tsan" \
             -R '^(base|engine|store|api)_' \
@@ -184,11 +184,10 @@ timed_stage "Building (gcc)"
 build_tree "$root" "$root/build/tests" -DCMAKE_C_COMPILER=gcc \
     -DCASCADE_TESTS=ON -DCASCADE_WERROR=ON
 some=
+# Each test on memory and on one of the databases.
 if [ "$quick" = yes ]; then
-    # Each test on memory and on one of the databases, by turns.
     some="-LE long"
     CASCADE_TEST_STORES=turns
-    export CASCADE_TEST_STORES
 else
     analyses
     all_builds
@@ -199,7 +198,9 @@ else
     all_stages
     chances
     TMPDIR=$disk
+    CASCADE_TEST_STORES=others
 fi
+export CASCADE_TEST_STORES
 
 timed_table
 stage "Running the suite"

@@ -14,14 +14,14 @@
  *
  * runs it once on memory, once on a SQLite file in a folder of its own, once in
  * a PostgreSQL schema that nobody else uses (schemas.h). There all migrations
- * have been applied. PostgreSQL is the database that
- * CASCADE_TEST_PG names (a conninfo). Where that is missing though the backend
- * is built in, its tests fail; where it is "none" they are left out, and
- * whoever has said so tells that they were skipped (tests/lib/needs.sh). Where
- * CASCADE_TEST_STORES is "turns", a test runs on memory and on one of the two
- * others, with "others" on the other one: for a build whose tests are slow,
- * beside another that runs them all. How many were left out is told. An
- * argument is a filter of names ("*sqlite*").
+ * have been applied. PostgreSQL is the database that CASCADE_TEST_PG names (a
+ * conninfo). Where that is missing though the backend is built in, its tests
+ * fail; where it is "none" they are left out, and whoever has said so tells
+ * that they were skipped (tests/lib/needs.sh). Where CASCADE_TEST_STORES is
+ * "turns", a test runs on memory and on one of the two others, with "others" on
+ * memory and the other one: for a build whose tests are slow, beside another
+ * that runs what is left. How many were left out is told. An argument is a
+ * filter of names ("*sqlite*").
  *
  * After each test, and where it closes the last of its handles, what is in the
  * database must be sound (sound.h), unless the test says that it has broken it.
