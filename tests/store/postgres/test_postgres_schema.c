@@ -235,6 +235,69 @@ a_missing_table_is_refused(void **state)
     assert_non_null(strstr(cascade_errmsg(), "cascade_lanes"));
 }
 
+static void
+refuse_keyless(pg_test *test, const char *table, const char *columns)
+{
+    char wanted[128];
+
+    snprintf(wanted, sizeof(wanted),
+             "table %s, column %s: must be PRIMARY KEY or UNIQUE", table,
+             columns);
+    assert_fails(CASCADE_ERR_SCHEMA,
+                 pg_try_open(test, NULL, CASCADE_MIGRATE_AUTO));
+    if (strstr(cascade_errmsg(), wanted) == NULL)
+        fail_msg("'%s' is not '%s'", cascade_errmsg(), wanted);
+}
+
+/* Drops it; one of some rows is not taken for it, one of another name is. */
+static void
+miss_key(pg_test *test, const char *table, const char *columns)
+{
+    char *name = pg_text(
+        test,
+        "SELECT c.relname FROM pg_index AS i JOIN pg_class AS c"
+        " ON c.oid = i.indexrelid WHERE i.indrelid = '%s'::regclass"
+        " AND i.indisunique AND (SELECT string_agg(a.attname, ', '"
+        "  ORDER BY a.attname) FROM pg_attribute AS a WHERE a.attrelid ="
+        "  i.indrelid AND a.attnum = ANY (i.indkey::int2[])) = '%s'",
+        table, columns);
+
+    pg_sql(test,
+           "ALTER TABLE %s DROP CONSTRAINT IF EXISTS %s CASCADE;"
+           " DROP INDEX IF EXISTS %s",
+           table, name, name);
+    refuse_keyless(test, table, columns);
+    pg_sql(test, "CREATE UNIQUE INDEX of_some ON %s (%s) WHERE false", table,
+           columns);
+    refuse_keyless(test, table, columns);
+    pg_sql(test, "CREATE UNIQUE INDEX ON %s (%s); DROP INDEX of_some", table,
+           columns);
+    assert_ok(pg_try_open(test, NULL, CASCADE_MIGRATE_CHECK));
+    free(name);
+}
+
+/* S1: what "one row at most" stands on. */
+static void
+a_missing_key_is_refused(void **state)
+{
+    static const char *const keys[][2] = {
+        {"cascades", "id"},
+        {"node_executions", "cascade_id, function_id"},
+        {"cascade_runs", "cascade_id"},
+        {"cascade_engines", "engine_id"},
+        {"cascade_lanes", "engine_id, lane"},
+        {"cascade_messages", "path"},
+        {"cascade_keys", "key, user_id"},
+        {"cascade_queues", "queue"},
+        {"cascade_erasures", "cascade_id"},
+        {"cascade_links", "path"},
+        {"cascade_seals", "cascade_id"}};
+    pg_test *test = *state;
+
+    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+        miss_key(test, keys[i][0], keys[i][1]);
+}
+
 /* Opens as the test's role. */
 static cascade_err
 try_as_role(pg_test *test, cascade_migrate mode)
@@ -752,6 +815,7 @@ main(int argc, char **argv)
         PG_TEST(a_newer_schema_is_refused),
         PG_TEST(a_changed_migration_is_refused),
         PG_TEST(a_missing_table_is_refused),
+        PG_TEST(a_missing_key_is_refused),
         PG_TEST(a_missing_function_is_refused),
         PG_TEST(a_function_with_other_arguments_is_not_taken_for_ours),
         PG_TEST(functions_that_a_role_may_not_call_are_there),
