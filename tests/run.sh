@@ -40,12 +40,11 @@ core="base_error base_fiber base_mem base_map base_uuid base_clock base_json_gat
     engine_build engine_refuse store_handle store_memory_parts store_sqlite_file
     api_arguments api_bad_input"
 
-# What mostly waits, for leases or for processes that it kills, and what does
-# the same many times over: the plain build runs these, others reach what they
+# What mostly waits, for leases or for processes that it kills: the plain build
+# runs these, as it does those with the label `plain`; others reach what they
 # reach.
 slow='process_torture|process_poison|process_stopped|process_takeover'
 slow="$slow|process_each_commit|process_transfer|faults_standby|store_pooler"
-many='engine_scale|engine_many_timers|engine_clocks|engine_crowd'
 # One thread, whatever they do: there is nothing to race for. Or they play what
 # is recorded in every way there is: those that race do less of it, more often
 # at the same time.
@@ -103,7 +102,7 @@ all_stages() {
     # one database or the other on the other one.
     (export CASCADE_SWEEP_SHARE=3 CASCADE_TEST_STORES=turns
         suite_run_quietly asan "$root/build/asan" \
-            -E "^($slow|$cuts|$many|$once|sim)\$") ||
+            -LE '^plain$' -E "^($slow|$cuts|$once|sim)\$") ||
         die "the suite failed under the address sanitizer (build/asan)"
     quietly "$root/build/asan/tests/test_sim" --seeds 60 ||
         die "the simulation failed under the address sanitizer (build/asan)"
@@ -113,8 +112,8 @@ all_stages() {
     (export CASCADE_TEST_STORES=turns
         export SUITE_UNDER="$(without_spread)"
         suite_run_quietly tsan "$root/build/tsan" \
-            -R '^(base|engine|store|api)_' \
-            -E "^($slow|$many|$alone|store_(sqlite_crash|postgres_.*))\$") ||
+            -R '^(base|engine|store|api)_' -LE '^plain$' \
+            -E "^($slow|$alone|store_(sqlite_crash|postgres_.*))\$") ||
         die "the suite failed under the thread sanitizer (build/tsan)"
     timed_stage "Running the core under valgrind"
     pg_create

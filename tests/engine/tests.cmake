@@ -25,7 +25,7 @@ cascade_test(engine_numbers pure/test_numbers.c support/play.c
 cascade_test(engine_scarce claims/test_scarce.c support/mix.c support/watch.c
     NEEDS stores)
 cascade_test(engine_refuse lanes/test_refuse.c NEEDS stores)
-cascade_test(engine_scale life/test_scale.c NEEDS stores LABELS long)
+cascade_test(engine_scale life/test_scale.c NEEDS stores LABELS long plain)
 cascade_test(engine_turns claims/test_turns.c NEEDS stores)
 cascade_test(engine_wait looks/test_wait.c NEEDS stores)
 cascade_test(engine_result looks/test_result.c support/play.c NEEDS stores)
@@ -50,8 +50,9 @@ cascade_test(engine_native_stop transactions/test_native_stop.c support/till.c
 cascade_test(engine_life life/test_life.c support/mix.c NEEDS stores)
 cascade_test(engine_timers life/test_timers.c NEEDS stores)
 cascade_test(engine_many_timers life/test_many_timers.c NEEDS stores LABELS
-    long)
-cascade_test(engine_clocks life/test_clocks.c support/peer.c NEEDS stores)
+    long plain)
+cascade_test(engine_clocks life/test_clocks.c support/peer.c NEEDS stores LABELS
+    plain)
 cascade_test(engine_limits nodes/test_limits.c support/stage.c NEEDS stores)
 cascade_test(engine_limits_saga nodes/test_limits_saga.c support/stage.c NEEDS
     stores)
@@ -67,7 +68,7 @@ cascade_test(engine_sealed claims/test_sealed.c support/play.c support/mix.c
     NEEDS stores)
 cascade_test(engine_signals nodes/test_signals.c support/play.c NEEDS stores)
 cascade_test(engine_crowd life/test_crowd.c support/play.c NEEDS stores LABELS
-    long)
+    long plain)
 cascade_test(engine_commands commands/test_commands.c support/play.c NEEDS
     stores)
 cascade_test(engine_erasures commands/test_erasures.c FLOOR manage NEEDS stores)
@@ -165,10 +166,3 @@ if(CASCADE_POSTGRES)
     cascade_test(engine_beside lanes/test_beside.c NEEDS server)
     cascade_test(engine_held lanes/test_held.c NEEDS server)
 endif()
-
-# The sanitizers' suites leave these out (tests/run.sh), so whoever asks for one
-# database a test gets all of them.
-foreach(test IN ITEMS scale many_timers clocks crowd)
-    set_property(TEST engine_${test} APPEND PROPERTY
-        ENVIRONMENT CASCADE_TEST_STORES=all)
-endforeach()
