@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A thin layer without state in a normal build; with CASCADE_FAULTS, which only
- * our tests define, it counts what is alive and can let the Nth fail.
+ * A thin layer without state in a normal build; with CASCADE_FAULTS, which is 1
+ * for our tests alone, it counts what is alive and can let the Nth fail.
  *
  * The owner of a mutex is what an error-checking one of POSIX keeps: to ask for
  * such a mutex until a time that has passed is answered with EDEADLK to its

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The only file that calls malloc and its kin: a thin layer over them that
- * keeps a tally for each thread. With CASCADE_FAULTS, which only our tests
- * define, it counts blocks and can let the Nth allocation fail.
+ * keeps a tally for each thread. With CASCADE_FAULTS, which is 1 for our
+ * tests alone, it counts blocks and can let the Nth allocation fail.
  */
 #include "base/mem.h"
 

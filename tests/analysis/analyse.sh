@@ -26,8 +26,8 @@ command -v "$tool" >/dev/null ||
 
 generated=$(mktemp -d "${TMPDIR:-/tmp}/cascade-generated.XXXXXX")
 flags="-D_GNU_SOURCE -DCASCADE_ASSERTS=1 -DCASCADE_FAULTS=0
-    -DCASCADE_HAVE_SQLITE=1
-    -DCASCADE_HAVE_POSTGRES=1 -Isrc -Isrc/cli -Iinclude -I$generated"
+    -DCASCADE_HAVE_SQLITE=1 -DCASCADE_HAVE_POSTGRES=1
+    -Isrc -Isrc/cli -Iinclude -I$generated"
 libraries=$(pkg-config --cflags libcjson libpq sqlite3 uuid)
 of_library=$(find src -name '*.c' ! -path src/base/error.c ! -path 'src/cli/*' |
     sort)

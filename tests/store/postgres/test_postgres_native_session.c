@@ -489,7 +489,7 @@ there_are_as_many_as_the_driver_says(void **state)
 
 /* ---- Memory -------------------------------------------------------------- */
 
-#ifdef CASCADE_FAULTS
+#if CASCADE_FAULTS
 /* S16: whichever allocation fails, the next try does it. */
 static void
 running_out_of_memory_leaves_nothing(void **state)
@@ -539,7 +539,7 @@ main(int argc, char **argv)
         PG_TEST(any_limit_is_one),
         PG_TEST(a_cancelled_statement_fails_the_attempt),
         PG_TEST(there_are_as_many_as_the_driver_says),
-#ifdef CASCADE_FAULTS
+#if CASCADE_FAULTS
         PG_TEST(running_out_of_memory_leaves_nothing),
 #endif
     };
