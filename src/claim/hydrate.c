@@ -380,24 +380,32 @@ hand_messages_locked(cascade_engine *engine, csc_run *run,
     csc_receive_post_locked(engine, run, messages);
 }
 
-/* It was given up by a commit whose answer has come, but is not worked in yet,
- * and was claimed again for its messages. */
-static void
-drop_former_locked(cascade_engine *engine, const cascade_uuid *id)
+/* The former one may still be there: given up by a commit that has taken effect
+ * but is not worked in yet. What that has made happen is told first, and in
+ * whatever lane it is: so this one is loaded behind it. */
+static bool
+is_behind_locked(cascade_engine *engine, const csc_reload *reload)
 {
-    csc_run *former = csc_map_get(&engine->runs, id);
+    csc_run *former = csc_map_get(&engine->runs, &reload->claimed.cascade_id);
 
     csc_assert(csc_lock_is_held(&engine->mutex));
-    if (former != NULL)
-        csc_drop_run(engine, former, CASCADE_ERR_FENCED);
+    if (former == NULL || !csc_run_is_committing(former))
+        return false;
+    former->claimed_anew = true;
+    former->reload = *reload;
+    former->reload.large = false;
+    return true;
 }
 
 cascade_err
 csc_hydrate_hold_locked(cascade_engine *engine, csc_run *run)
 {
+    csc_run *former = csc_map_get(&engine->runs, &run->state.id);
+
     csc_assert(csc_lock_is_held(&engine->mutex) &&
                run->life == CSC_RUN_LOADING);
-    drop_former_locked(engine, &run->state.id);
+    if (former != NULL)
+        csc_drop_run(engine, former, CASCADE_ERR_FENCED);
     return csc_run_add(engine, run);
 }
 
@@ -442,6 +450,10 @@ csc_hydrate_take_in_locked(cascade_engine *engine, csc_run *run,
     if (run->state.user_id == NULL && err == CASCADE_OK) {
         csc_log_queue_add(engine, CASCADE_LOG_WARNING,
                           "cascade %s was deleted, or a policy hides it", id);
+        csc_op_free(messages);
+        return;
+    }
+    if (err == CASCADE_OK && is_behind_locked(engine, reload)) {
         csc_op_free(messages);
         return;
     }

@@ -322,6 +322,18 @@ note_revived(cascade_engine *engine, csc_run *run)
     csc_pause_note_place(engine, run);
 }
 
+/* Of one that was dropped before, what is to be loaded is forgotten. */
+static void
+let_go(cascade_engine *engine, csc_run *run)
+{
+    bool again = run->claimed_anew && !csc_run_is_gone(run);
+
+    csc_assert(csc_lock_is_held(&engine->mutex));
+    csc_drop_run(engine, run, CASCADE_ERR_FENCED);
+    if (again)
+        csc_reload_add(engine, &run->reload);
+}
+
 static void
 apply_run(csc_lane *lane, csc_item *item, csc_told *told)
 {
@@ -363,7 +375,7 @@ apply_run(csc_lane *lane, csc_item *item, csc_told *told)
         note_end(engine, run, change);
         note_freed(engine, change);
         csc_mailbox_left(engine, run);
-        csc_drop_run(engine, run, CASCADE_ERR_FENCED);
+        let_go(engine, run);
         adopt_next(lane, item); /* it is written from the posts */
         csc_run_free_posts(item->posts, CASCADE_ERR_FENCED);
     } else if (err != CASCADE_OK) {

@@ -121,6 +121,8 @@ typedef struct csc_run {
     uint32_t lane;
     int32_t takeovers;    /* as the run row has it */
     int32_t trials;       /* its `trial` */
+    bool claimed_anew;    /* given up by the commit in flight, it was claimed
+                             again: loaded behind that, as `reload` says */
     bool slot;            /* it has one of its queue: begins where that is kept
                              (store_limits.h) only with it */
     bool yields;          /* which it gives back, as no worker came to it */

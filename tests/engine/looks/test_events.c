@@ -6,12 +6,15 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/data/map.h"
 #include "base/lock.h"
 #include "engine/support/play.h"
 #include "held/engine_state.h"
 #include "held/event_queue.h"
+#include "held/run/run.h"
 
 #define TOLD_MAX 40
 #define LINE_SIZE 160
@@ -290,6 +293,85 @@ cancelled_ones_are_told(test_db *db)
     assert_int_equal(atomic_load(&db->warnings) - before, 1);
 }
 
+/* ---- A claim before the answer ------------------------------------------- */
+
+/* Parked by a commit whose answer is held back until its message has made the
+ * engine claim it again. */
+typedef struct overtaken {
+    wrap_store wrap;
+    cascade_store *store;
+    cascade_engine *engine;
+    cascade_uuid id;
+    atomic_bool parked;
+} overtaken;
+
+static bool
+is_claimed_anew(void *context)
+{
+    const overtaken *o = context;
+    const csc_run *run = NULL;
+    bool anew = false;
+
+    csc_lock_take(&o->engine->mutex);
+    run = csc_map_get(&o->engine->runs, &o->id);
+    anew = run != NULL && run->claimed_anew;
+    csc_lock_give(&o->engine->mutex);
+    return anew;
+}
+
+static cascade_err
+hold_answer(void *context, const wrap_call *call, cascade_err answer)
+{
+    overtaken *o = context;
+
+    if (call->move != WRAP_COMMIT || answer != CASCADE_OK ||
+        call->batch->changes[0].run_action != CASCADE_RUN_FREE ||
+        atomic_exchange(&o->parked, true))
+        return answer;
+    o->id = call->batch->changes[0].cascade.id;
+    expect(cascade_signal(o->store, &o->id, "word", NULL, NULL) == CASCADE_OK);
+    expect(stores_until(is_claimed_anew, o));
+    return answer;
+}
+
+static void
+a_claim_is_told_behind_the_commit_before_it(test_db *db)
+{
+    static const char *const lines[] = {
+        "started 0 waits/ 0: ", "parked -1 / 0: ",  "claimed -1 / 0: ",
+        "did 0 waits/word 1: ", "did 0 waits/ 1: ", "completed -1 / 0: ",
+    };
+    const size_t count = sizeof(lines) / sizeof(lines[0]);
+    told *t = told_open();
+    enough all = {t, count};
+    cascade_engine_options options = {.size = sizeof(options),
+                                      .worker_count = 3,
+                                      .poll_interval_ms = 20,
+                                      .park_after_ms = 1,
+                                      .on_event = note,
+                                      .event_context = t};
+    overtaken *o = calloc(1, sizeof(*o));
+    cascade_uuid id;
+
+    assert_non_null(o);
+    assert_int_equal(wrap_store_init(&o->wrap, db->url), 0);
+    o->wrap.context = o;
+    o->wrap.after = hold_answer;
+    o->store = db_wrapped(db, &o->wrap);
+    o->engine = db_engine(db, o->store, &options);
+    assert_ok(
+        cascade_engine_register(o->engine, "waits", wait_for_word, NULL, NULL));
+    assert_ok(cascade_engine_start(o->engine));
+    id = db_start(o->store, "waits");
+    db_await(o->store, &id, CASCADE_COMPLETED);
+    assert_true(stores_until(is_enough, &all));
+    db_close_engine(db, o->engine);
+    db_close_store(db, o->store);
+    expect_told(t, lines, count);
+    wrap_store_fini(&o->wrap);
+    free(o);
+}
+
 /* ---- Too many ------------------------------------------------------------ */
 
 static void
@@ -375,6 +457,8 @@ main(int argc, char **argv)
         PLAY_TESTS(failures_are_logged),
         PLAY_TESTS(parked_ones_are_claimed),
         {"cancelled_ones_are_told", cancelled_ones_are_told, STORES_ALL},
+        {"a_claim_is_told_behind_the_commit_before_it",
+         a_claim_is_told_behind_the_commit_before_it, STORES_ALL},
         {"what_is_too_much_is_counted", what_is_too_much_is_counted,
          STORES_MEMORY},
         {"what_comes_meanwhile_is_told_behind",
