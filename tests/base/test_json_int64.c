@@ -127,6 +127,8 @@ what_would_be_guessed_is_refused(void **state)
     refuses(cJSON_CreateNumber(-9007199254740992.0), CASCADE_ERR_JSON,
             "beyond 2^53");
     refuses(cJSON_CreateNumber(1.5), CASCADE_ERR_JSON, "no integer");
+    refuses(cJSON_CreateNumber(-0.5), CASCADE_ERR_JSON, "no integer");
+    refuses(cJSON_CreateNumber(1e300), CASCADE_ERR_JSON, "beyond 2^53");
     refuses(cJSON_CreateNumber((double)NAN), CASCADE_ERR_JSON, "no integer");
     refuses(cJSON_CreateNumber((double)INFINITY), CASCADE_ERR_JSON,
             "no integer");

@@ -71,19 +71,24 @@ read_digits(const csc_json_number *number, const char *digits, int64_t *value)
     return csc_json_read_i64((csc_json_span){digits, len}, value);
 }
 
+/* From 2^53 on each is an integer. */
 static cascade_err
 read_double(double number, int64_t *value)
 {
-    if (!isfinite(number) || trunc(number) < number || trunc(number) > number)
+    bool in_range = number >= -EXACT_MAX && number <= EXACT_MAX;
+    int64_t read = in_range ? (int64_t)number : 0;
+
+    if (!isfinite(number) ||
+        (in_range && ((double)read < number || (double)read > number)))
         return csc_fail(CASCADE_ERR_JSON,
                         "get integer: the number is no integer");
-    if (fabs(number) > EXACT_MAX)
+    if (!in_range)
         return csc_fail(CASCADE_ERR_JSON,
                         "get integer: the number is beyond 2^53, and of its "
                         "digits only a double is left, which stands for "
                         "several integers; make it by cascade_json_add_int64() "
                         "or hand it in as text");
-    *value = (int64_t)number;
+    *value = read;
     return csc_ok();
 }
 
