@@ -107,6 +107,8 @@ if(CASCADE_SQLITE)
     sqlite/sqlite_fixture.c)
     target_link_options(test_store_sqlite_recovery PRIVATE
         LINKER:--wrap=sqlite3_step)
+    cascade_test(store_sqlite_prepared sqlite/test_sqlite_prepared.c
+    sqlite/sqlite_fixture.c FLOOR manage)
     cascade_test(store_sqlite_crash sqlite/test_sqlite_crash.c
     sqlite/sqlite_fixture.c sqlite/sqlite_memory.c LABELS long)
     cascade_test(sqlite_power sqlite/test_sqlite_power.c sqlite/power_life.c

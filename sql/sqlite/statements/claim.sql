@@ -5,6 +5,10 @@
 -- NUL does not, nor what no UTF-8 says in a database of UTF-16. Bytes do not
 -- tell: there are twice as many of them there. So rows that cannot be walked
 -- from are left out: S74.
+--
+-- "needs IS ?2", where an equals sign would do: a partial index has
+-- needs = 'cascade.turn', and SQLite would prepare the statement anew for each
+-- value, to see whether that one may be used.
 
 -- name: look_queue
 -- verb: look for paused queues
@@ -28,7 +32,7 @@ WHERE queue = ?1;
 SELECT * FROM (
   SELECT needs, takeovers
   FROM main.cascade_runs
-  WHERE engine_id IS NULL AND queue = ?1 AND needs = ?2
+  WHERE engine_id IS NULL AND queue = ?1 AND needs IS ?2
     AND takeovers > ?3
     AND typeof(takeovers) = 'integer'
     AND +takeovers BETWEEN 0 AND 2147483647
@@ -56,7 +60,7 @@ LIMIT 1;
 -- ?1 queue, ?2 needs, ?3 takeovers, ?4 priority, ?5 now, ?6 at most
 SELECT cascade_id, wake_at, claim_no, trial
 FROM main.cascade_runs
-WHERE engine_id IS NULL AND queue = ?1 AND needs = ?2
+WHERE engine_id IS NULL AND queue = ?1 AND needs IS ?2
   AND takeovers = ?3 AND priority = ?4 AND wake_at <= ?5
   AND typeof(wake_at) = 'integer'
   AND typeof(cascade_id) = 'text' AND length(cascade_id) = 36
@@ -76,7 +80,7 @@ LIMIT ?6;
 -- ?1 queue, ?2 needs, ?3 takeovers, ?4 priority, ?5 now
 SELECT wake_at
 FROM main.cascade_runs
-WHERE engine_id IS NULL AND queue = ?1 AND needs = ?2
+WHERE engine_id IS NULL AND queue = ?1 AND needs IS ?2
   AND takeovers = ?3 AND priority = ?4 AND wake_at > ?5
   AND typeof(wake_at) = 'integer'
   AND typeof(cascade_id) = 'text' AND length(cascade_id) = 36
