@@ -397,6 +397,8 @@ is_behind_locked(cascade_engine *engine, const csc_reload *reload)
     return true;
 }
 
+/* What end_unloaded.c hands over does not wait as is_behind_locked() has others
+ * wait: it replaces a former one whose commit is not worked in yet. */
 cascade_err
 csc_hydrate_hold_locked(cascade_engine *engine, csc_run *run)
 {

@@ -4,9 +4,6 @@
  * where a value that is bound might make it choose another index: a partial
  * index with `column = 'literal'` beside a search by `column = ?` is enough.
  */
-#include <stdio.h>
-#include <string.h>
-
 #include "cascade/cascade.h"
 #include "cascade/manage.h"
 #include "cascade/node.h"
