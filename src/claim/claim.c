@@ -321,8 +321,10 @@ claim_some(cascade_engine *engine, size_t limit, bool suspects,
         note_next_wake(engine, result.next_wake_at_ms, frees);
     note_claimed(engine, &claim, &result, claimed, slots_left);
     for (size_t i = 0; i < result.count; i++)
-        wanted[i] =
-            (csc_reload){.claimed = claimed[i], .fail_id = -1, .is_new = true};
+        wanted[i] = (csc_reload){.claimed = claimed[i],
+                                 .fail_id = -1,
+                                 .is_new = true,
+                                 .may_end = true};
     csc_assert(result.count <= limit);
     return result.count;
 }
@@ -344,7 +346,7 @@ static void
 load_claimed(cascade_engine *engine, csc_reload *wanted, size_t count,
              bool may_wait)
 {
-    size_t left = csc_end_unloaded_claimed(engine, wanted, count);
+    size_t left = csc_end_unloaded(engine, wanted, count);
 
     csc_assert(count <= CSC_CLAIM_MAX);
     if (left == 0 || (may_wait && csc_hydrate_put_off(engine, wanted, left)))

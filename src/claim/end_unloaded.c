@@ -204,11 +204,15 @@ is_dismissed(const dismissal *d, size_t i)
 /* Whether it may be, by what the claim says. The run of a cascade that has
  * ended is made anew: its claim is the first. */
 static bool
-is_candidate(const cascade_engine *engine, const cascade_claimed *claimed)
+is_candidate(const cascade_engine *engine, const csc_reload *reload)
 {
-    return csc_suspect_is_deadly(engine, claimed->trials) ||
-           asks_for_end(claimed->message_kind) ||
-           (claimed->claim_no == 1 && claimed->message_kind[0] != '\0');
+    const cascade_claimed *claimed = &reload->claimed;
+
+    if (csc_suspect_is_deadly(engine, claimed->trials))
+        return true;
+    return reload->may_end &&
+           (asks_for_end(claimed->message_kind) ||
+            (claimed->claim_no == 1 && claimed->message_kind[0] != '\0'));
 }
 
 /* ---- Reading ------------------------------------------------------------ */
@@ -258,7 +262,7 @@ prepare(dismissal *d, const csc_reload *wanted, size_t count)
     for (size_t i = 0; i < count; i++) {
         csc_run *run = NULL;
 
-        if (!is_candidate(d->engine, &wanted[i].claimed))
+        if (!is_candidate(d->engine, &wanted[i]))
             continue;
         run = csc_run_create(d->engine, &wanted[i].claimed.cascade_id);
         if (run == NULL)
@@ -611,7 +615,7 @@ give_up(dismissal *d, csc_run *run)
         csc_drop_load_anew(engine, run, err);
 }
 
-/* False when it is to be loaded whole after all. */
+/* False when it is to be loaded whole after all, now. */
 static bool
 hand_over_locked(dismissal *d, const csc_reload *wanted)
 {
@@ -624,6 +628,8 @@ hand_over_locked(dismissal *d, const csc_reload *wanted)
     csc_assert(csc_lock_is_held(&d->engine->mutex));
     if (run == NULL)
         return false;
+    if (csc_hydrate_is_behind_locked(d->engine, wanted))
+        return true;
     err = csc_sealing_check(run);
     if (err == CASCADE_OK)
         err = csc_hydrate_hold_locked(d->engine, run);
@@ -683,8 +689,7 @@ put_off_deadly(cascade_engine *engine, csc_reload *wanted, size_t count,
 
 /* An error is no matter: who cannot be dismissed is loaded, or put off. */
 size_t
-csc_end_unloaded_claimed(cascade_engine *engine, csc_reload *wanted,
-                         size_t count)
+csc_end_unloaded(cascade_engine *engine, csc_reload *wanted, size_t count)
 {
     dismissal d = {.engine = engine,
                    .inbox = {.engine = engine},
@@ -699,6 +704,8 @@ csc_end_unloaded_claimed(cascade_engine *engine, csc_reload *wanted,
         left = hand_over_all(&d, wanted, count);
     else if (err != CASCADE_OK)
         left = put_off_deadly(engine, wanted, count, err);
+    for (size_t i = 0; i < left; i++)
+        wanted[i].may_end = false;
     csc_receive_fini(&d.inbox);
     csc_receive_fini(&d.ends);
     csc_map_fini(&d.places);
@@ -707,17 +714,4 @@ csc_end_unloaded_claimed(cascade_engine *engine, csc_reload *wanted,
         csc_run_unref(d.runs[i]);
     csc_lock_give(&engine->mutex);
     return left;
-}
-
-/* Those among them whose end was asked for had their chance when they were
- * claimed. */
-size_t
-csc_end_unloaded_deadly(cascade_engine *engine, csc_reload *wanted,
-                        size_t count)
-{
-    csc_assert(csc_lock_is_none_held());
-    for (size_t i = 0; i < count; i++)
-        if (csc_suspect_is_deadly(engine, wanted[i].claimed.trials))
-            return csc_end_unloaded_claimed(engine, wanted, count);
-    return count;
 }

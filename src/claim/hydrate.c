@@ -380,11 +380,10 @@ hand_messages_locked(cascade_engine *engine, csc_run *run,
     csc_receive_post_locked(engine, run, messages);
 }
 
-/* The former one may still be there: given up by a commit that has taken effect
- * but is not worked in yet. What that has made happen is told first, and in
- * whatever lane it is: so this one is loaded behind it. */
-static bool
-is_behind_locked(cascade_engine *engine, const csc_reload *reload)
+/* What the commit in flight has made happen is told first, and in whatever lane
+ * it is. */
+bool
+csc_hydrate_is_behind_locked(cascade_engine *engine, const csc_reload *reload)
 {
     csc_run *former = csc_map_get(&engine->runs, &reload->claimed.cascade_id);
 
@@ -397,8 +396,6 @@ is_behind_locked(cascade_engine *engine, const csc_reload *reload)
     return true;
 }
 
-/* What end_unloaded.c hands over does not wait as is_behind_locked() has others
- * wait: it replaces a former one whose commit is not worked in yet. */
 cascade_err
 csc_hydrate_hold_locked(cascade_engine *engine, csc_run *run)
 {
@@ -455,7 +452,7 @@ csc_hydrate_take_in_locked(cascade_engine *engine, csc_run *run,
         csc_op_free(messages);
         return;
     }
-    if (err == CASCADE_OK && is_behind_locked(engine, reload)) {
+    if (err == CASCADE_OK && csc_hydrate_is_behind_locked(engine, reload)) {
         csc_op_free(messages);
         return;
     }
@@ -774,10 +771,13 @@ csc_hydrate_reloads(cascade_engine *engine)
 {
     csc_reload wanted[CSC_CLAIM_MAX];
     size_t count = take_due(engine, wanted);
-    size_t left = csc_end_unloaded_deadly(engine, wanted, count);
+    size_t left = 0;
 
-    csc_assert(csc_lock_is_none_held());
-    csc_assert(left <= count && count <= CSC_CLAIM_MAX);
+    csc_assert(csc_lock_is_none_held() && count <= CSC_CLAIM_MAX);
+    if (count == 0)
+        return;
+    left = csc_end_unloaded(engine, wanted, count);
+    csc_assert(left <= count);
     if (left > 0 && company_max(&wanted[0]) == 1) {
         cascade_err err = csc_stream_begin(engine, &wanted[0]);
 
@@ -787,8 +787,6 @@ csc_hydrate_reloads(cascade_engine *engine)
     } else if (left > 0) {
         csc_hydrate_load(engine, wanted, left);
     }
-    if (count == 0)
-        return;
     csc_lock_take(&engine->mutex);
     csc_assert(engine->reloads.in_hand >= count);
     engine->reloads.in_hand -= count;

@@ -34,6 +34,10 @@ typedef struct csc_claims {
 } csc_claims;
 /* Loads what is to be loaded again. */
 void csc_hydrate_reloads(cascade_engine *engine);
+/* Whether what was read is too early: its cascade is held still, and the commit
+ * that gives it up is not worked in yet. It is to be read again behind that. */
+bool csc_hydrate_is_behind_locked(cascade_engine *engine,
+                                  const csc_reload *reload);
 /* Holds a run that was read. CASCADE_ERR_NO_MEMORY. */
 cascade_err csc_hydrate_hold_locked(cascade_engine *engine, csc_run *run);
 

@@ -37,6 +37,7 @@ typedef struct csc_reload {
     bool late;       /* which was too slow to be recorded: it is refused */
     bool refused;    /* or was refused by the store */
     bool is_new;     /* it was claimed just now, which is to be told */
+    bool may_end;    /* and perhaps it is ended unread: end_unloaded.c */
 } csc_reload;
 
 /* Runs that are owned and are to be read. Under the engine's mutex. */

@@ -302,8 +302,21 @@ typedef struct overtaken {
     cascade_store *store;
     cascade_engine *engine;
     cascade_uuid id;
+    cascade_err (*send)(cascade_store *store, const cascade_uuid *id);
     atomic_bool parked;
 } overtaken;
+
+static cascade_err
+send_word(cascade_store *store, const cascade_uuid *id)
+{
+    return cascade_signal(store, id, "word", NULL, NULL);
+}
+
+static cascade_err
+send_end(cascade_store *store, const cascade_uuid *id)
+{
+    return cascade_terminate(store, id, NULL);
+}
 
 static bool
 is_claimed_anew(void *context)
@@ -329,9 +342,50 @@ hold_answer(void *context, const wrap_call *call, cascade_err answer)
         atomic_exchange(&o->parked, true))
         return answer;
     o->id = call->batch->changes[0].cascade.id;
-    expect(cascade_signal(o->store, &o->id, "word", NULL, NULL) == CASCADE_OK);
+    expect(o->send(o->store, &o->id) == CASCADE_OK);
     expect(stores_until(is_claimed_anew, o));
     return answer;
+}
+
+static overtaken *
+overtaken_open(test_db *db, told *t)
+{
+    overtaken *o = calloc(1, sizeof(*o));
+    cascade_engine_options options = {.size = sizeof(options),
+                                      .worker_count = 3,
+                                      .poll_interval_ms = 20,
+                                      .park_after_ms = 1,
+                                      .on_event = note,
+                                      .event_context = t};
+
+    assert_non_null(o);
+    assert_int_equal(wrap_store_init(&o->wrap, db->url), 0);
+    o->wrap.context = o;
+    o->wrap.after = hold_answer;
+    o->store = db_wrapped(db, &o->wrap);
+    o->engine = db_engine(db, o->store, &options);
+    assert_ok(
+        cascade_engine_register(o->engine, "waits", wait_for_word, NULL, NULL));
+    assert_ok(cascade_engine_start(o->engine));
+    return o;
+}
+
+/* How often it was read, until all lines were told. */
+static uint64_t
+read_until_told(test_db *db, overtaken *o, cascade_status status,
+                const enough *all)
+{
+    cascade_uuid id = db_start(o->store, "waits");
+    cascade_engine_stats stats = {.size = sizeof(stats)};
+
+    db_await(o->store, &id, status);
+    assert_true(stores_until(is_enough, (void *)all));
+    assert_ok(cascade_engine_get_stats(o->engine, &stats));
+    db_close_engine(db, o->engine);
+    db_close_store(db, o->store);
+    wrap_store_fini(&o->wrap);
+    free(o);
+    return stats.hydrations;
 }
 
 static void
@@ -344,32 +398,29 @@ a_claim_is_told_behind_the_commit_before_it(test_db *db)
     const size_t count = sizeof(lines) / sizeof(lines[0]);
     told *t = told_open();
     enough all = {t, count};
-    cascade_engine_options options = {.size = sizeof(options),
-                                      .worker_count = 3,
-                                      .poll_interval_ms = 20,
-                                      .park_after_ms = 1,
-                                      .on_event = note,
-                                      .event_context = t};
-    overtaken *o = calloc(1, sizeof(*o));
-    cascade_uuid id;
+    overtaken *o = overtaken_open(db, t);
 
-    assert_non_null(o);
-    assert_int_equal(wrap_store_init(&o->wrap, db->url), 0);
-    o->wrap.context = o;
-    o->wrap.after = hold_answer;
-    o->store = db_wrapped(db, &o->wrap);
-    o->engine = db_engine(db, o->store, &options);
-    assert_ok(
-        cascade_engine_register(o->engine, "waits", wait_for_word, NULL, NULL));
-    assert_ok(cascade_engine_start(o->engine));
-    id = db_start(o->store, "waits");
-    db_await(o->store, &id, CASCADE_COMPLETED);
-    assert_true(stores_until(is_enough, &all));
-    db_close_engine(db, o->engine);
-    db_close_store(db, o->store);
+    o->send = send_word;
+    assert_int_equal(read_until_told(db, o, CASCADE_COMPLETED, &all), 1);
     expect_told(t, lines, count);
-    wrap_store_fini(&o->wrap);
-    free(o);
+}
+
+static void
+an_end_is_behind_the_commit_before_it_and_reads_nothing(test_db *db)
+{
+    static const char *const lines[] = {
+        "started 0 waits/ 0: ",
+        "parked -1 / 0: ",
+        "ended in error -1 / 0: terminated",
+    };
+    const size_t count = sizeof(lines) / sizeof(lines[0]);
+    told *t = told_open();
+    enough all = {t, count};
+    overtaken *o = overtaken_open(db, t);
+
+    o->send = send_end;
+    assert_int_equal(read_until_told(db, o, CASCADE_ERROR, &all), 0);
+    expect_told(t, lines, count);
 }
 
 /* ---- Too many ------------------------------------------------------------ */
@@ -459,6 +510,8 @@ main(int argc, char **argv)
         {"cancelled_ones_are_told", cancelled_ones_are_told, STORES_ALL},
         {"a_claim_is_told_behind_the_commit_before_it",
          a_claim_is_told_behind_the_commit_before_it, STORES_ALL},
+        {"an_end_is_behind_the_commit_before_it_and_reads_nothing",
+         an_end_is_behind_the_commit_before_it_and_reads_nothing, STORES_ALL},
         {"what_is_too_much_is_counted", what_is_too_much_is_counted,
          STORES_MEMORY},
         {"what_comes_meanwhile_is_told_behind",
