@@ -667,8 +667,9 @@ typedef struct cascade_import_options {
  * other, or others in the store, or say of other cascades what the store does
  * not show (its parent, paths of earlier runs: import these first, or use new
  * ids), or it is a run that has not ended, of which a later one is there;
- * CASCADE_ERR_AGAIN: a cascade with this id was deleted, and its rows are still
- * being erased. */
+ * CASCADE_ERR_AGAIN: a cascade with this id was deleted (by an engine that does
+ * not retain it so long, perhaps as soon as it was made here), and its rows are
+ * still being erased. */
 CASCADE_API cascade_err cascade_import(cascade_store *store,
                                        const char *document,
                                        const cascade_import_options *options,

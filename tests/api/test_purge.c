@@ -99,8 +99,8 @@ put_parent(cascade_store *store, int child)
     csc_buf_fini(&text);
 }
 
-static void
-put_past(cascade_store *store, const past *p)
+static cascade_err
+import_past(cascade_store *store, const past *p)
 {
     char meta[256] = "\"queue\":\"default\"";
     char next[128] = "";
@@ -108,7 +108,8 @@ put_past(cascade_store *store, const past *p)
     long long at = (long long)(store_now(store) - p->age_ms);
     bool running = strcmp(p->status, "RUNNING") == 0;
     bool failed = strcmp(p->status, "ERROR") == 0;
-    cascade_started started;
+    cascade_started started = {.existed = false};
+    cascade_err err = CASCADE_OK;
 
     add_link(meta, sizeof(meta), "previous", p->previous);
     add_link(meta, sizeof(meta), "parent", p->child ? 999999 : 0);
@@ -131,8 +132,15 @@ put_past(cascade_store *store, const past *p)
         : failed ? "FAILED"
                  : "COMPLETED",
         running ? "" : "\"completed_at\":2,", meta, next, p->number);
-    assert_ok(cascade_import(store, text, NULL, &started));
+    err = cascade_import(store, text, NULL, &started);
     assert_false(started.existed);
+    return err;
+}
+
+static void
+put_past(cascade_store *store, const past *p)
+{
+    assert_ok(import_past(store, p));
 }
 
 static void
@@ -141,6 +149,17 @@ put(cascade_store *store, int number, const char *status, int64_t age_ms)
     const past p = {.number = number, .status = status, .age_ms = age_ms};
 
     put_past(store, &p);
+}
+
+/* An engine may delete it before the import has looked what it made. */
+static void
+put_doomed(cascade_store *store, int number, const char *status)
+{
+    const past p = {.number = number, .status = status, .age_ms = 2 * DAY_MS};
+    cascade_err err = import_past(store, &p);
+
+    if (err != CASCADE_ERR_AGAIN)
+        assert_ok(err);
 }
 
 static bool
@@ -515,8 +534,8 @@ threads_make_passes_too(test_db *db)
         assert_ok(cascade_engine_start(engines[i]));
     }
     for (int i = 3; i < 300; i++)
-        put(store, i, "ERROR", 2 * DAY_MS);
-    put(store, 1, "COMPLETED", 2 * DAY_MS);
+        put_doomed(store, i, "ERROR");
+    put_doomed(store, 1, "COMPLETED");
     for (g.number = 1; g.number < 300; g.number += g.number == 1 ? 2 : 1)
         assert_true(stores_until(has_gone, &g));
     assert_true(is_there(store, 2));
