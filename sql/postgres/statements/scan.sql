@@ -44,6 +44,23 @@ WHERE (SELECT true FROM public.cascade_erasures AS x
 ORDER BY c.id
 LIMIT $7::int8;
 
+-- name: look
+--
+-- One cascade. Asked most of all, so prepared.
+--
+-- Index: cascades_pkey, cascade_runs_pkey, cascade_erasures_pkey.
+--
+-- $1 id
+SELECT c.id, c.status::text, c.fn_id, c.user_id::text,
+  c.created_at, c.updated_at, r.cascade_id, r.queue, r.priority,
+  r.wake_at, r.engine_id, r.claim_no, r.takeovers, r.trial, r.needs,
+  r.limit_key, r.slot
+FROM public.cascades AS c
+LEFT JOIN public.cascade_runs AS r ON r.cascade_id = c.id
+WHERE c.id = $1::uuid
+  AND (SELECT true FROM public.cascade_erasures AS x
+    WHERE x.cascade_id = c.id) IS NULL;
+
 -- name: list_queue
 --
 -- The same of a queue, from its runs: those are fewer. From and to that queue,

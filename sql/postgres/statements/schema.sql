@@ -106,7 +106,13 @@ SELECT (
   SELECT f.name
   FROM unnest($2::text[])
     WITH ORDINALITY AS f (name, place)
-  WHERE to_regprocedure(format('%I.%s', $1::text, f.name)) IS NULL
+  WHERE NOT EXISTS (
+    SELECT 1
+    FROM pg_catalog.pg_proc AS p
+    JOIN pg_catalog.pg_namespace AS n ON n.oid = p.pronamespace
+    WHERE n.nspname = $1::text
+      AND p.proname = split_part(f.name, '(', 1)
+      AND p.proname || '(' || oidvectortypes(p.proargtypes) || ')' = f.name)
   ORDER BY f.place
   LIMIT 1), (
   SELECT u.name

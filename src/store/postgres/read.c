@@ -225,17 +225,23 @@ receive_load(csc_postgres_conn *conn, load_state *state)
 }
 
 static cascade_err
+prepare_load(csc_postgres_conn *conn, const load_state *state)
+{
+    csc_postgres_statement statements[PARTS + 2] = {CSC_POSTGRES_BEGIN_READ,
+                                                    CSC_POSTGRES_COMMIT};
+    size_t count = 2;
+
+    for (size_t i = 0; i < PARTS; i++)
+        if (asked_for(state, i))
+            statements[count++] = load_parts[i].statement;
+    return csc_postgres_conn_prepare(conn, "load", statements, count);
+}
+
+static cascade_err
 load_all(csc_postgres_conn *conn, load_state *state, csc_postgres_rows *ids)
 {
-    static const csc_postgres_statement statements[] = {
-        CSC_POSTGRES_BEGIN_READ,      CSC_POSTGRES_LOAD_CASCADES,
-        CSC_POSTGRES_LOAD_EXECUTIONS, CSC_POSTGRES_LOAD_FAMILY,
-        CSC_POSTGRES_LOAD_EVENTS,     CSC_POSTGRES_LOAD_MESSAGES,
-        CSC_POSTGRES_LOAD_ENDS,       CSC_POSTGRES_LOAD_SEALS,
-        CSC_POSTGRES_COMMIT};
     csc_postgres_params params;
-    cascade_err err = csc_postgres_conn_prepare(
-        conn, "load", statements, sizeof(statements) / sizeof(statements[0]));
+    cascade_err err = prepare_load(conn, state);
 
     csc_postgres_params_init(&params);
     csc_postgres_params_rows(&params, ids);
@@ -434,6 +440,32 @@ build_list(const csc_postgres *store, const list_state *state,
                                store->schema, store->channel);
 }
 
+/* It names one cascade, and no more. */
+static bool
+is_look(const list_state *state)
+{
+    const cascade_query *query = state->query;
+
+    return query->id != NULL && query->user_id == NULL && query->status == 0 &&
+           query->node == NULL && query->queue == NULL &&
+           query->updated_before_ms == 0 && state->after == NULL;
+}
+
+static cascade_err
+look(csc_postgres_conn *conn, list_state *state)
+{
+    csc_postgres_params params;
+    csc_postgres_call call = {.statement = CSC_POSTGRES_LOOK,
+                              .params = &params};
+    cascade_err err = CASCADE_OK;
+
+    csc_postgres_params_init(&params);
+    csc_postgres_params_uuid(&params, state->query->id);
+    err = csc_postgres_conn_read(conn, "list", &call, 1);
+    state->result = call.result;
+    return err;
+}
+
 static cascade_err
 read_list(csc_postgres_conn *conn, void *context)
 {
@@ -445,6 +477,8 @@ read_list(csc_postgres_conn *conn, void *context)
     csc_assert(csc_lock_is_none_held());
     PQclear(state->result);
     state->result = NULL;
+    if (is_look(state))
+        return look(conn, state);
     sql = build_list(conn->store, state, &params);
     err = sql == NULL ? csc_fail_memory()
                       : csc_postgres_conn_query(conn, "list", sql, &params,
