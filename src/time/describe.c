@@ -5,8 +5,6 @@
  */
 #include "time/describe.h"
 
-#include <inttypes.h>
-
 #include "base/error.h"
 
 #define CLOCK_TIMES_MAX 6 /* written out; more are told by their parts */
@@ -517,20 +515,10 @@ csc_describe_cron(const csc_cron *cron, csc_buf *out)
 void
 csc_describe_interval(const csc_interval *interval, csc_buf *out)
 {
-    static const struct {
-        const char *name;
-        int64_t ms;
-    } units[] = {
-        {"d", 86400000}, {"h", 3600000}, {"m", 60000}, {"s", 1000}, {"ms", 1}};
-    int64_t left_ms = interval->every_ms;
+    char text[CSC_INTERVAL_TEXT_SIZE];
 
-    csc_buf_add_text(out, "every ");
-    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
-        if (left_ms >= units[i].ms)
-            csc_buf_add_format(out, "%" PRId64 "%s", left_ms / units[i].ms,
-                               units[i].name);
-        left_ms %= units[i].ms;
-    }
+    csc_buf_add_format(out, "every %s",
+                       csc_interval_format(interval->every_ms, text));
 }
 
 void

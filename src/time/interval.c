@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -92,6 +93,23 @@ csc_interval_parse(const char *what, const char *text, int64_t *length_ms)
     } while (*at != '\0');
     *length_ms = sum_ms;
     return CASCADE_OK;
+}
+
+char *
+csc_interval_format(int64_t length_ms, char text[CSC_INTERVAL_TEXT_SIZE])
+{
+    int64_t left_ms = length_ms;
+    size_t len = 0;
+
+    csc_assert(length_ms >= 0 && length_ms <= CSC_INTERVAL_MOST_MS);
+    for (size_t i = 1; i < UNIT_COUNT; i++) {
+        if (left_ms >= units[i].ms || (i + 1 == UNIT_COUNT && len == 0))
+            len += (size_t)snprintf(text + len, CSC_INTERVAL_TEXT_SIZE - len,
+                                    "%" PRId64 "%s", left_ms / units[i].ms,
+                                    units[i].name);
+        left_ms %= units[i].ms;
+    }
+    return text;
 }
 
 /* ---- Instants ------------------------------------------------------------ */

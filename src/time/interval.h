@@ -36,6 +36,11 @@ cascade_err csc_interval_init(csc_interval *interval, const char *what,
 cascade_err csc_interval_parse(const char *what, const char *text,
                                int64_t *length_ms);
 
+#define CSC_INTERVAL_TEXT_SIZE 32
+
+/* "1h30m", without weeks; "0ms". From 0 to CSC_INTERVAL_MOST_MS. */
+char *csc_interval_format(int64_t length_ms, char text[CSC_INTERVAL_TEXT_SIZE]);
+
 bool csc_interval_matches(const csc_interval *interval, int64_t at_ms);
 /* The least instant behind after_ms, the greatest before before_ms; false where
  * there is none. */

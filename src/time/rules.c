@@ -210,17 +210,19 @@ end_of(const csc_rules *rules)
     return rules->end_ms != 0 ? clamp(rules->end_ms) : FAR_MS;
 }
 
-csc_rules_answer
-csc_rules_next(const csc_rules *rules, int64_t after_ms, size_t budget,
-               csc_rules_fire *fire)
+/* As csc_rules_next(); takes from *budget what it has looked at. */
+static csc_rules_answer
+take_next(const csc_rules *rules, int64_t after_ms, size_t *budget,
+          csc_rules_fire *fire)
 {
     int64_t from_ms = clamp(after_ms);
     csc_rules_fire found;
 
-    csc_assert(budget > 0);
+    csc_assert(*budget > 0);
     if (from_ms < clamp(rules->start_ms) - 1)
         from_ms = clamp(rules->start_ms) - 1;
-    for (; budget > 0; budget--) {
+    while (*budget > 0) {
+        --*budget;
         if (!candidate_behind(rules, from_ms, &found) ||
             found.at_ms >= end_of(rules))
             return CSC_RULES_NONE;
@@ -232,6 +234,13 @@ csc_rules_next(const csc_rules *rules, int64_t after_ms, size_t budget,
     }
     *fire = found;
     return CSC_RULES_SO_FAR;
+}
+
+csc_rules_answer
+csc_rules_next(const csc_rules *rules, int64_t after_ms, size_t budget,
+               csc_rules_fire *fire)
+{
+    return take_next(rules, after_ms, &budget, fire);
 }
 
 csc_rules_answer
@@ -260,17 +269,16 @@ csc_rules_previous(const csc_rules *rules, int64_t before_ms, size_t budget,
 
 size_t
 csc_rules_between(const csc_rules *rules, int64_t from_ms, int64_t to_ms,
-                  size_t budget, csc_rules_fire *fires, size_t max,
+                  size_t *budget, csc_rules_fire *fires, size_t max,
                   int64_t *next_ms)
 {
     int64_t after_ms = clamp(from_ms) - 1;
     size_t count = 0;
 
     *next_ms = to_ms;
-    for (;;) {
+    while (*budget > 0) {
         csc_rules_fire fire;
-        csc_rules_answer answer =
-            csc_rules_next(rules, after_ms, budget, &fire);
+        csc_rules_answer answer = take_next(rules, after_ms, budget, &fire);
 
         if (answer == CSC_RULES_NONE || fire.at_ms >= to_ms)
             return count;
@@ -285,6 +293,8 @@ csc_rules_between(const csc_rules *rules, int64_t from_ms, int64_t to_ms,
         fires[count++] = fire;
         after_ms = fire.at_ms;
     }
+    *next_ms = after_ms + 1;
+    return count;
 }
 
 /* ---- One instant --------------------------------------------------------- */

@@ -77,9 +77,10 @@ bool csc_rules_matches(const csc_rules *rules, int64_t at_ms);
 
 /* The fires at from_ms or later and before to_ms, in order, `max` at most; how
  * many. *next_ms becomes the time from which to ask for more, to_ms where these
- * are all: behind the last of `max`, or where the budget ended. */
+ * are all: behind the last of `max`, or where the budget ended. It is one for
+ * all of them, and what is left of it stays in *budget. */
 size_t csc_rules_between(const csc_rules *rules, int64_t from_ms, int64_t to_ms,
-                         size_t budget, csc_rules_fire *fires, size_t max,
+                         size_t *budget, csc_rules_fire *fires, size_t max,
                          int64_t *next_ms);
 
 /* Why nothing fires at at_ms, or that it does. */

@@ -67,6 +67,24 @@ lengths_of_time_are_read(void **state)
 }
 
 static void
+lengths_of_time_are_written_as_they_are_read(void **state)
+{
+    static const int64_t table[] = {
+        0, 1, 1000, 5400000, 60001, 86400000, 694861001, CSC_INTERVAL_MOST_MS};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(table); i++) {
+        char text[CSC_INTERVAL_TEXT_SIZE];
+        int64_t ms = -1;
+
+        csc_interval_format(table[i], text);
+        if (csc_interval_parse("every", text, &ms) != CASCADE_OK)
+            fail_msg("%s: %s", text, cascade_errmsg());
+        assert_int_equal(ms, table[i]);
+    }
+}
+
+static void
 what_is_no_length_of_time_is_refused(void **state)
 {
     static const struct {
@@ -296,6 +314,14 @@ a_calendar_of_any_size_is_bounded(void **state)
 
 /* ---- Rules --------------------------------------------------------------- */
 
+static size_t
+between(const csc_rules *rules, int64_t from_ms, int64_t to_ms, size_t budget,
+        csc_rules_fire *fires, size_t max, int64_t *next_ms)
+{
+    return csc_rules_between(rules, from_ms, to_ms, &budget, fires, max,
+                             next_ms);
+}
+
 static void
 check_fires(const csc_rules *rules, const char *from, const char *to,
             const char *const *fires, size_t count)
@@ -304,9 +330,9 @@ check_fires(const csc_rules *rules, const char *from, const char *to,
     int64_t before_ms = made_ms(to);
     int64_t next_ms = 0;
 
-    assert_int_equal(csc_rules_between(rules, made_ms(from), made_ms(to),
-                                       ENOUGH, found, 16, &next_ms),
-                     count);
+    assert_int_equal(
+        between(rules, made_ms(from), made_ms(to), ENOUGH, found, 16, &next_ms),
+        count);
     assert_int_equal(next_ms, made_ms(to));
     for (size_t i = 0; i < count; i++) {
         if (found[i].at_ms != made_ms(fires[i]))
@@ -600,13 +626,21 @@ a_budget_that_ends_says_so_far(void **state)
     assert_int_equal(csc_rules_previous(&rules, fire.at_ms, 10, &fire),
                      CSC_RULES_SO_FAR);
     assert_int_equal(fire.at_ms, made_ms("2026-06-01T13:00Z"));
-    assert_int_equal(csc_rules_between(&rules, at_ms, at_ms + 96 * HOUR_MS, 10,
-                                       fires, 4, &next_ms),
-                     0);
+    assert_int_equal(
+        between(&rules, at_ms, at_ms + 96 * HOUR_MS, 10, fires, 4, &next_ms),
+        0);
     assert_int_equal(next_ms, made_ms("2026-06-01T10:00Z") + 1);
-    assert_int_equal(csc_rules_between(&rules, at_ms, at_ms + 96 * HOUR_MS, 100,
-                                       fires, 2, &next_ms),
-                     2);
+    assert_int_equal(
+        between(&rules, at_ms, at_ms + 96 * HOUR_MS, 30, fires, 4, &next_ms),
+        1);
+    assert_int_equal(next_ms, made_ms("2026-06-02T06:00Z") + 1);
+    assert_int_equal(
+        between(&rules, at_ms, at_ms + 96 * HOUR_MS, 23, fires, 4, &next_ms),
+        1);
+    assert_int_equal(next_ms, fires[0].at_ms + 1);
+    assert_int_equal(
+        between(&rules, at_ms, at_ms + 96 * HOUR_MS, 100, fires, 2, &next_ms),
+        2);
     assert_int_equal(fires[1].at_ms, made_ms("2026-06-02T23:00Z"));
     assert_int_equal(next_ms, fires[1].at_ms + 1);
     csc_zone_free(zone);
@@ -716,6 +750,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lengths_of_time_are_read),
+        cmocka_unit_test(lengths_of_time_are_written_as_they_are_read),
         cmocka_unit_test(what_is_no_length_of_time_is_refused),
         cmocka_unit_test(intervals_are_bounded),
         cmocka_unit_test(intervals_go_on_from_their_anchor),
