@@ -15,6 +15,7 @@
  *   calendar   named days
  *   rules      the union of all these, less what is excluded
  *   describe   a pattern in plain English
+ *   spec       rules as a text says them: cascade/schedule.h
  *
  * Two kinds of numbers are never mixed, and names tell them apart:
  *

@@ -103,6 +103,8 @@ objects 'attic/a.c void a(void) {}'
 ! calls_of || { echo "floors.sh accepts a floor of no name"; exit 1; }
 objects 'state/a.c void a(void) { sem_post(); }'
 ! calls_of || { echo "floors.sh accepts a semaphore in a pure floor"; exit 1; }
+objects 'time/a.c void a(void) { open(); }'
+! calls_of || { echo "floors.sh accepts a file in the floor of time"; exit 1; }
 objects 'held/a.c void a(void) { b(); }' 'held/b.c void b(void) { c(); }' \
     'held/c.c void c(void) { d(); }' 'held/d.c void d(void) { e(); }' \
     'held/run/e.c void e(void) { a(); }'
