@@ -16,6 +16,7 @@
  *   document  reading the documents that import takes
  *   zone      time zone files
  *   cron      cron patterns; times, lengths of time and calendars
+ *   spec      specs of schedules
  *
  * A finding is mended in the library and its input added to the corpus.
  */

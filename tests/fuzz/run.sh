@@ -7,10 +7,10 @@
 #
 # builds them with clang, libFuzzer and the address and undefined-behaviour
 # sanitizers in build/fuzz and runs each (json rows snapshot columns texts
-# document zone cron) for that long, from a copy of its corpus. Prints how many
-# inputs each ran. An input that breaks one is kept in build/fuzz/found, and it
-# is told how to replay it; then the exit status is 2. Seeds are random; FUZZ_ARGS is given
-# to libFuzzer (FUZZ_ARGS="-seed=7").
+# document zone cron spec) for that long, from a copy of its corpus. Prints how
+# many inputs each ran. An input that breaks one is kept in build/fuzz/found,
+# and it is told how to replay it; then the exit status is 2. Seeds are random;
+# FUZZ_ARGS is given to libFuzzer (FUZZ_ARGS="-seed=7").
 #
 # Make what was found part of the corpus, with a telling name:
 #
@@ -25,7 +25,7 @@ root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
 [ $# -ge 1 ] || die "usage: sh tests/fuzz/run.sh SECONDS [TARGET...]"
 seconds=$1
 shift
-[ $# -gt 0 ] || set -- json rows snapshot columns texts document zone cron
+[ $# -gt 0 ] || set -- json rows snapshot columns texts document zone cron spec
 
 build=${FUZZ_BUILD:-$root/build/fuzz}
 found=$build/found
