@@ -70,6 +70,12 @@ enum option_id {
     OPTION_COMPLETED,
     OPTION_FAILED,
     OPTION_NEW_IDS,
+    OPTION_ZONE,
+    OPTION_FROM_TIME,
+    OPTION_COUNT_FIRES,
+    OPTION_DIALECT,
+    OPTION_EVERY,
+    OPTION_SPEC,
     OPTION_MAN,
     OPTION_BASH,
     OPTION_COUNT /* ends a command's list */
@@ -156,6 +162,7 @@ int run_reseal(struct session *session);
 int run_purge(struct session *session);
 int run_export(struct session *session);
 int run_import(struct session *session);
+int run_schedule(struct session *session);
 int run_help(struct session *session);
 int run_version(struct session *session);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The `cascade` command: whoever looks after the cascades of a store works with
- * it. It is made of the public calls of cascade.h and manage.h alone.
+ * it. It is made of the public calls of cascade.h, manage.h and schedule.h
+ * alone.
  *
  *   main      finds the command, and runs it with its store open
  *   command   the table: what the command line may say

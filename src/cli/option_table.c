@@ -10,6 +10,9 @@
 /* Function ids, and what is given in numbers of 32 bits. */
 #define PLACE_MAX INT32_MAX
 
+/* Of one preview. */
+#define FIRES_MAX 10000
+
 const struct option_spec option_table[OPTION_COUNT] = {
     [OPTION_STORE] = {"store", KIND_TEXT, "URL",
                       "the store: sqlite:PATH, postgresql://..., or a "
@@ -188,6 +191,28 @@ const struct option_spec option_table[OPTION_COUNT] = {
     [OPTION_NEW_IDS] = {"new-ids", KIND_FLAG, NULL,
                         "as another cascade, without its key and its parent", 0,
                         0},
+    [OPTION_ZONE] = {"zone", KIND_TEXT, "ZONE",
+                     "the time zone, such as Europe/Paris; default: UTC", 0, 0},
+    [OPTION_FROM_TIME] = {"from", KIND_TEXT, "TIME",
+                          "fires at TIME or later, such as "
+                          "2026-03-08T00:00:00-05:00 or 2026-03-08T05:00Z; "
+                          "default: now",
+                          0, 0},
+    [OPTION_COUNT_FIRES] = {"count", KIND_NUMBER, "N",
+                            "so many fires; default: 10", 1, FIRES_MAX},
+    [OPTION_DIALECT] = {"dialect", KIND_CHOICE, "ocps|quartz",
+                        "how the pattern is written: 5 fields, 6 with seconds "
+                        "before, 7 with years behind (ocps, the default), or "
+                        "as Quartz has it",
+                        0, 0},
+    [OPTION_EVERY] = {"every", KIND_TEXT, "DURATION",
+                      "instead of a pattern: an interval from 1970-01-01 UTC "
+                      "on, such as 1h30m",
+                      0, 0},
+    [OPTION_SPEC] = {"spec", KIND_TEXT, "FILE|-",
+                     "instead of a pattern: a whole spec as JSON, as "
+                     "schedule.h has it",
+                     0, 0},
     [OPTION_MAN] = {"man", KIND_FLAG, NULL, "the manual page, for man", 0, 0},
     [OPTION_BASH] = {"bash", KIND_FLAG, NULL, "the completion for bash", 0, 0},
 };

@@ -33,5 +33,6 @@ cascade_script_test(cli_sealed_on_sqlite sealed.sh ${cli} sqlite NEEDS sqlite3)
 cascade_script_test(cli_sealed_on_postgres sealed.sh ${cli} postgres
     NEEDS server psql)
 cascade_script_test(cli_mends_what_is_wrong mend.sh ${cli} sqlite NEEDS sqlite3)
+cascade_script_test(cli_schedule schedule.sh ${cli} sqlite)
 cascade_script_test(cli_pages pages.sh ${cli} sqlite NEEDS man-db LABELS long)
 cascade_script_test(cli_in_a_terminal terminal.sh ${cli} sqlite)

@@ -6,7 +6,7 @@ _cascade()
     local before=${COMP_WORDS[COMP_CWORD - 1]}
 
     case $COMP_CWORD:${COMP_WORDS[1]} in
-    1:* | 2:help) words="ps show explain tail start wait signal complete cancel terminate pause resume retry rerun fork delete engines queues limit stats migrate adopt verify reseal purge export import help version" ;;
+    1:* | 2:help) words="ps show explain tail start wait signal complete cancel terminate pause resume retry rerun fork delete engines queues limit stats migrate adopt verify reseal purge export import schedule help version" ;;
     *) case ${COMP_WORDS[1]} in
     ps) words="--user --status --node --queue --older --after --limit --watch --store --schema --pooler --integrity --secrets --json --help" ;;
     show) words="--key --user --at --ui --payloads --tokens --store --schema --pooler --integrity --secrets --json --help" ;;
@@ -35,6 +35,7 @@ _cascade()
     purge) words="--completed --failed --yes --store --schema --pooler --integrity --secrets --json --help" ;;
     export) words="--key --user --tokens --store --schema --pooler --integrity --secrets --json --help" ;;
     import) words="--new-ids --queue --store --schema --pooler --integrity --secrets --json --help" ;;
+    schedule) words="--zone --from --count --dialect --every --spec --json --help" ;;
     help) words="--man --bash --help" ;;
     version) words="--json --help" ;;
     esac ;;
@@ -43,6 +44,7 @@ _cascade()
     --integrity) words="none checksum hmac" ;;
     --status) words="running completed error" ;;
     --reuse) words="never ended failed terminate" ;;
+    --dialect) words="ocps quartz" ;;
     esac
     COMPREPLY=($(compgen -W "$words" -- "$word"))
 }

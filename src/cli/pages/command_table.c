@@ -176,6 +176,14 @@ const struct command command_table[] = {
      "already is left as it is, and the exit code is 4. What is running goes "
      "on where an engine knows its nodes.",
      LIST(OPTION_NEW_IDS, OPTION_INTO_QUEUE), STORE_CHECK, run_import},
+    {"schedule", "preview [CRON]", 1, 2, "show when a schedule would fire",
+     "`cascade schedule preview '0 9 * * MON-FRI' --zone Europe/Paris` tells "
+     "what was understood, and when it fires next; marked is what a change of "
+     "clocks moves, or what clocks show more than once. It needs no store. "
+     "The exit code is 3 when it does not fire any more, or never.",
+     LIST(OPTION_ZONE, OPTION_FROM_TIME, OPTION_COUNT_FIRES, OPTION_DIALECT,
+          OPTION_EVERY, OPTION_SPEC, OPTION_JSON),
+     STORE_NONE, run_schedule},
     {"help", "[COMMAND]", 0, 1, "show this page, or the page of a command",
      NULL, LIST(OPTION_MAN, OPTION_BASH), STORE_NONE, run_help},
     {"version", "", 0, 0, "show the version", NULL, LIST(OPTION_JSON),
