@@ -186,7 +186,7 @@ typedef enum cascade_spec_why {
     CASCADE_SPEC_BEFORE_START,     /* nothing fires so early */
     CASCADE_SPEC_BEHIND_END,       /* nothing fires so late */
     CASCADE_SPEC_EXCLUDED_BY_CRON, /* by entry `entry` of exclude_cron */
-    CASCADE_SPEC_EXCLUDED_BY_DAYS
+    CASCADE_SPEC_EXCLUDED_BY_DAYS  /* by entry `entry` of exclude_days */
 } cascade_spec_why;
 
 #define CASCADE_SPEC_ANSWER_SIZE 256

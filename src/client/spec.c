@@ -356,7 +356,8 @@ tell_why(const cascade_spec *spec, cascade_spec_answer *answer)
         break;
     case CASCADE_SPEC_EXCLUDED_BY_DAYS:
         (void)snprintf(text, CASCADE_SPEC_ANSWER_SIZE,
-                       "its day is excluded by exclude_days");
+                       "its day is excluded by entry %zu of exclude_days",
+                       answer->entry + 1);
         break;
     }
 }
@@ -373,15 +374,18 @@ cascade_spec_explain(const cascade_spec *spec, int64_t at_ms,
         [CSC_RULES_EXCLUDED_BY_CRON] = CASCADE_SPEC_EXCLUDED_BY_CRON,
         [CSC_RULES_EXCLUDED_BY_CALENDAR] = CASCADE_SPEC_EXCLUDED_BY_DAYS};
     csc_rules_why why;
+    int64_t local_s = 0;
     size_t entry = 0;
 
     if (spec == NULL || answer == NULL)
         return csc_fail(CASCADE_ERR_INVALID,
                         "spec: it, or where the answer goes, is NULL");
-    why = csc_rules_explain(&spec->rules, at_ms, &entry);
+    why = csc_rules_explain(&spec->rules, at_ms, &local_s, &entry);
     *answer = (cascade_spec_answer){.why = whys[why]};
     if (answer->why == CASCADE_SPEC_EXCLUDED_BY_CRON)
         answer->entry = entry;
+    if (answer->why == CASCADE_SPEC_EXCLUDED_BY_DAYS)
+        answer->entry = csc_spec_day_entry(spec, local_s);
     tell_why(spec, answer);
     return csc_ok();
 }

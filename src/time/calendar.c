@@ -184,3 +184,19 @@ csc_calendar_has(const csc_calendar *calendar, int64_t days)
     csc_civil_date(days, &civil);
     return calendar->yearly[civil.month] >> civil.day & 1;
 }
+
+bool
+csc_calendar_entry_has(const char *text, int64_t days)
+{
+    int64_t day = days;
+    csc_civil civil;
+    entry e;
+
+    if (!parse_entry(text, &e))
+        return false;
+    if (e.is_yearly) {
+        csc_civil_date(days, &civil);
+        day = csc_civil_days(LEAP_YEAR, civil.month, civil.day);
+    }
+    return day >= e.days.first && day <= e.days.last;
+}

@@ -32,4 +32,7 @@ void csc_calendar_free(csc_calendar *calendar);
 /* Days since 1970-01-01. */
 bool csc_calendar_has(const csc_calendar *calendar, int64_t days);
 
+/* Whether the entry alone has the day; false for what is none. */
+bool csc_calendar_entry_has(const char *entry, int64_t days);
+
 #endif

@@ -300,10 +300,10 @@ csc_rules_between(const csc_rules *rules, int64_t from_ms, int64_t to_ms,
 /* ---- One instant --------------------------------------------------------- */
 
 csc_rules_why
-csc_rules_explain(const csc_rules *rules, int64_t at_ms, size_t *index)
+csc_rules_explain(const csc_rules *rules, int64_t at_ms, int64_t *local_s,
+                  size_t *index)
 {
     csc_rules_fire fire;
-    int64_t local_s;
 
     if (at_ms < rules->start_ms)
         return CSC_RULES_BEFORE_START;
@@ -312,16 +312,17 @@ csc_rules_explain(const csc_rules *rules, int64_t at_ms, size_t *index)
     if (clamp(at_ms) != at_ms || !candidate_behind(rules, at_ms - 1, &fire) ||
         fire.at_ms != at_ms)
         return CSC_RULES_NO_CANDIDATE;
-    local_s = fire.local_s;
+    *local_s = fire.local_s;
     if (is_left(rules, &fire))
         return CSC_RULES_FIRES;
-    return why_excluded(rules, local_s, index);
+    return why_excluded(rules, *local_s, index);
 }
 
 bool
 csc_rules_matches(const csc_rules *rules, int64_t at_ms)
 {
+    int64_t local_s;
     size_t index;
 
-    return csc_rules_explain(rules, at_ms, &index) == CSC_RULES_FIRES;
+    return csc_rules_explain(rules, at_ms, &local_s, &index) == CSC_RULES_FIRES;
 }

@@ -93,8 +93,9 @@ typedef enum csc_rules_why {
     CSC_RULES_EXCLUDED_BY_CALENDAR
 } csc_rules_why;
 
-/* *index: which exclude, of the last two. */
+/* Of the last two: *index is which exclude, *local_s the nominal local time
+ * that it has. */
 csc_rules_why csc_rules_explain(const csc_rules *rules, int64_t at_ms,
-                                size_t *index);
+                                int64_t *local_s, size_t *index);
 
 #endif

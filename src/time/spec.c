@@ -13,6 +13,9 @@
 /* Sources that one search asks, in all. */
 #define LOOKS_MAX 10000
 
+/* "2026-12-24/2027-01-01" */
+#define DAY_ENTRY_SIZE 24
+
 /* Most specs are one pattern. */
 #define BLOCK_SIZE 1024
 
@@ -134,6 +137,33 @@ csc_spec_clock(const cascade_spec *spec, const csc_rules_fire *fire)
     return csc_zone_local(spec->zone, fire->local_s).count > 1
                ? CASCADE_FIRE_CLOCK_FOLD
                : CASCADE_FIRE_CLOCK_ONCE;
+}
+
+/* An entry as it stands in the list, with its quotes. It was read before, so it
+ * has no escapes. */
+static bool
+has_day(csc_json_span entry, int64_t days)
+{
+    char text[DAY_ENTRY_SIZE];
+
+    if (entry.len < 2 || entry.len - 2 >= sizeof(text))
+        return false;
+    memcpy(text, entry.data + 1, entry.len - 2);
+    text[entry.len - 2] = '\0';
+    return csc_calendar_entry_has(text, days);
+}
+
+size_t
+csc_spec_day_entry(const cascade_spec *spec, int64_t local_s)
+{
+    int64_t days = csc_civil_div(local_s, CSC_CIVIL_DAY_S);
+    csc_json_iter iter;
+    size_t entry = 0;
+
+    csc_json_read_iter_init(&iter, spec->day_list.data, spec->day_list.len);
+    while (csc_json_read_next(&iter) && !has_day(iter.value, days))
+        entry++;
+    return entry < spec->day_count ? entry : 0;
 }
 
 char *

@@ -77,6 +77,10 @@ size_t csc_spec_budget(const cascade_spec *spec);
 cascade_fire_clock csc_spec_clock(const cascade_spec *spec,
                                   const csc_rules_fire *fire);
 
+/* The first entry of exclude_days, from 0, that has the day of a local time;
+ * one of them has. */
+size_t csc_spec_day_entry(const cascade_spec *spec, int64_t local_s);
+
 /* "2026-12-24T07:00:00+00:00" */
 #define CSC_SPEC_TIME_SIZE CSC_CIVIL_TEXT_SIZE
 char *csc_spec_time(int64_t at_ms, char text[CSC_SPEC_TIME_SIZE]);

@@ -260,6 +260,25 @@ a_calendar_may_be_empty(void **state)
 }
 
 static void
+an_entry_alone_tells_what_days_it_has(void **state)
+{
+    int64_t christmas = csc_civil_days(2026, 12, 25);
+
+    (void)state;
+    assert_true(csc_calendar_entry_has("2026-12-25", christmas));
+    assert_true(csc_calendar_entry_has("--12-25", christmas));
+    assert_true(csc_calendar_entry_has("--12-24/--12-26", christmas));
+    assert_true(csc_calendar_entry_has("2026-12-25/2027-01-01", christmas));
+    assert_true(csc_calendar_entry_has("2026-12-01/2026-12-25", christmas));
+    assert_false(csc_calendar_entry_has("2025-12-25", christmas));
+    assert_false(csc_calendar_entry_has("--12-26/--12-31", christmas));
+    assert_false(csc_calendar_entry_has("--12-24", christmas));
+    assert_false(csc_calendar_entry_has("Christmas", christmas));
+    assert_true(csc_calendar_entry_has("--02-29", csc_civil_days(2024, 2, 29)));
+    assert_false(csc_calendar_entry_has("--02-29", csc_civil_days(2026, 3, 1)));
+}
+
+static void
 what_is_no_day_is_refused_by_its_entry(void **state)
 {
     static const char *const bad[] = {"",
@@ -410,6 +429,7 @@ excludes_are_matched_with_the_nominal_time(void **state)
                        .exclude_cron_count = 1,
                        .exclude_calendars = calendars,
                        .exclude_calendar_count = 1};
+    int64_t local_s = 0;
     size_t index = 9;
 
     (void)state;
@@ -418,19 +438,24 @@ excludes_are_matched_with_the_nominal_time(void **state)
     calendars[0] = calendar;
     check_fires(&rules, "2026-12-24T12:00-05:00", "2026-12-29T00:00-05:00",
                 fires, 4);
-    assert_int_equal(
-        csc_rules_explain(&rules, made_ms("2026-12-25T08:30-05:00"), &index),
-        CSC_RULES_EXCLUDED_BY_CALENDAR);
-    assert_int_equal(
-        csc_rules_explain(&rules, made_ms("2026-12-27T08:30-05:00"), &index),
-        CSC_RULES_EXCLUDED_BY_CRON);
+    assert_int_equal(csc_rules_explain(&rules,
+                                       made_ms("2026-12-25T08:30-05:00"),
+                                       &local_s, &index),
+                     CSC_RULES_EXCLUDED_BY_CALENDAR);
+    assert_int_equal(csc_rules_explain(&rules,
+                                       made_ms("2026-12-27T08:30-05:00"),
+                                       &local_s, &index),
+                     CSC_RULES_EXCLUDED_BY_CRON);
     assert_int_equal(index, 0);
-    assert_int_equal(
-        csc_rules_explain(&rules, made_ms("2026-12-27T08:31-05:00"), &index),
-        CSC_RULES_NO_CANDIDATE);
-    assert_int_equal(
-        csc_rules_explain(&rules, made_ms("2026-12-26T08:30-05:00"), &index),
-        CSC_RULES_FIRES);
+    assert_int_equal(local_s, made_s("2026-12-27T08:30"));
+    assert_int_equal(csc_rules_explain(&rules,
+                                       made_ms("2026-12-27T08:31-05:00"),
+                                       &local_s, &index),
+                     CSC_RULES_NO_CANDIDATE);
+    assert_int_equal(csc_rules_explain(&rules,
+                                       made_ms("2026-12-26T08:30-05:00"),
+                                       &local_s, &index),
+                     CSC_RULES_FIRES);
     csc_calendar_free(calendar);
     csc_zone_free(zone);
 }
@@ -577,6 +602,7 @@ start_is_in_and_end_is_not(void **state)
                        .start_ms = made_ms("2026-06-02T00:00Z"),
                        .end_ms = made_ms("2026-06-04T00:00Z")};
     csc_rules_fire fire;
+    int64_t local_s;
     size_t index;
 
     (void)state;
@@ -591,9 +617,10 @@ start_is_in_and_end_is_not(void **state)
                      CSC_RULES_NONE);
     assert_int_equal(csc_rules_previous(&rules, rules.start_ms, 1, &fire),
                      CSC_RULES_NONE);
-    assert_int_equal(csc_rules_explain(&rules, rules.start_ms - 1, &index),
-                     CSC_RULES_BEFORE_START);
-    assert_int_equal(csc_rules_explain(&rules, rules.end_ms, &index),
+    assert_int_equal(
+        csc_rules_explain(&rules, rules.start_ms - 1, &local_s, &index),
+        CSC_RULES_BEFORE_START);
+    assert_int_equal(csc_rules_explain(&rules, rules.end_ms, &local_s, &index),
                      CSC_RULES_BEHIND_END);
     csc_zone_free(zone);
 }
@@ -757,6 +784,7 @@ main(void)
         cmocka_unit_test(intervals_end_with_the_years),
         cmocka_unit_test(calendars_have_days_and_ranges),
         cmocka_unit_test(a_calendar_may_be_empty),
+        cmocka_unit_test(an_entry_alone_tells_what_days_it_has),
         cmocka_unit_test(what_is_no_day_is_refused_by_its_entry),
         cmocka_unit_test(a_calendar_of_any_size_is_bounded),
         cmocka_unit_test(rules_are_the_union_of_their_sources),

@@ -692,11 +692,13 @@ an_instant_is_explained(void **state)
          "at the end or behind it, 2027-01-01T00:00:00+00:00"},
         {"2026-06-07T09:00Z", CASCADE_SPEC_EXCLUDED_BY_CRON, 1,
          "entry 2 of exclude_cron"},
-        {"2026-12-25T09:00Z", CASCADE_SPEC_EXCLUDED_BY_DAYS, 0, "exclude_days"},
+        {"2026-12-25T09:00Z", CASCADE_SPEC_EXCLUDED_BY_DAYS, 1,
+         "entry 2 of exclude_days"},
     };
     cascade_spec *spec =
         must("{\"cron\":\"0 9 * * *\",\"start\":\"2026-01-01T00:00Z\","
-             "\"end\":\"2027-01-01T00:00Z\",\"exclude_days\":\"--12-25\","
+             "\"end\":\"2027-01-01T00:00Z\",\"exclude_days\":"
+             "[\"--12-23\",\"--12-24/--12-26\",\"--12-25\"],"
              "\"exclude_cron\":[\"* * * * SAT\",\"* * * * SUN\"]}",
              NULL);
     cascade_spec_answer answer;
