@@ -27,7 +27,9 @@ else()
     target_compile_definitions(cascade_options INTERFACE NDEBUG)
 endif()
 
+# Of the symbols only what a report shows: functions and lines.
 if(CASCADE_SANITIZE)
+    target_compile_options(cascade_options INTERFACE -g1)
     set(sanitize -fsanitize=${CASCADE_SANITIZE} -fno-sanitize-recover=all
         -fno-omit-frame-pointer)
     target_compile_options(cascade_options INTERFACE ${sanitize})
