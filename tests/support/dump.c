@@ -16,10 +16,19 @@
 #include "state/state.h"
 #include "support/must.h"
 
+/* Simulations write millions of these: nothing is formatted. */
+static void
+add_name(csc_buf *out, const char *name)
+{
+    csc_buf_add_text(out, "  ");
+    csc_buf_add_text(out, name);
+    csc_buf_add_char(out, '=');
+}
+
 static void
 add_text(csc_buf *out, const char *name, const char *value)
 {
-    csc_buf_add_format(out, "  %s=", name);
+    add_name(out, name);
     csc_buf_add_text(out, value != NULL ? value : "(none)");
     csc_buf_add_char(out, '\n');
 }
@@ -27,15 +36,19 @@ add_text(csc_buf *out, const char *name, const char *value)
 static void
 add_number(csc_buf *out, const char *name, int64_t value)
 {
-    csc_buf_add_format(out, "  %s=%" PRId64 "\n", name, value);
+    add_name(out, name);
+    csc_buf_add_i64(out, value);
+    csc_buf_add_char(out, '\n');
 }
 
 static void
 add_ids(csc_buf *out, const char *name, const csc_ids *ids)
 {
-    csc_buf_add_format(out, "  %s=", name);
-    for (size_t i = 0; i < ids->count; i++)
-        csc_buf_add_format(out, "%d ", ids->items[i]);
+    add_name(out, name);
+    for (size_t i = 0; i < ids->count; i++) {
+        csc_buf_add_i64(out, ids->items[i]);
+        csc_buf_add_char(out, ' ');
+    }
     csc_buf_add_char(out, '\n');
 }
 
