@@ -47,10 +47,10 @@ slow='process_torture|process_poison|process_stopped|process_takeover'
 slow="$slow|process_each_commit|process_transfer|faults_standby|store_pooler"
 # One thread, whatever they do: there is nothing to race for. Or they play what
 # is recorded in every way there is: those that race do less of it, more often
-# at the same time.
+# at the same time. Or what races in it does so in another one (store_postgres).
 alone='engine_joined|store_sqlite_connection|store_sqlite_native_faults'
 alone="$alone|engine_(courses|fork|hydrate|joins|rerun|retry|saga|version)"
-alone="$alone|api_(document|purge|verify)|store_sqlite(_file)?"
+alone="$alone|api_(document|purge|verify)|store_(sqlite(_file)?|hostile)"
 # What mostly waits, or does what others do on another connection: once is
 # enough.
 once='faults_postgres_storm|process_contention|store_sqlite_connection'

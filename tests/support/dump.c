@@ -11,40 +11,55 @@
 
 #include "base/data/arena.h"
 #include "base/data/buf.h"
+#include "base/data/digits.h"
 #include "base/data/tree.h"
 #include "base/uuid.h"
 #include "state/state.h"
 #include "support/must.h"
 
-/* Simulations write millions of these: nothing is formatted. */
+/* Simulations write millions of these lines: each is put together in place. */
 static void
-add_name(csc_buf *out, const char *name)
+add_line(csc_buf *out, const char *name, const char *value, size_t len)
 {
-    csc_buf_add_text(out, "  ");
-    csc_buf_add_text(out, name);
-    csc_buf_add_char(out, '=');
+    size_t name_len = strlen(name);
+    char *at = NULL;
+
+    if (!csc_buf_reserve(out, name_len + len + 4))
+        return;
+    at = out->data + out->len;
+    *at++ = ' ';
+    *at++ = ' ';
+    at = (char *)memcpy(at, name, name_len) + name_len;
+    *at++ = '=';
+    at = (char *)memcpy(at, value, len) + len;
+    *at++ = '\n';
+    *at = '\0';
+    out->len += name_len + len + 4;
 }
 
 static void
 add_text(csc_buf *out, const char *name, const char *value)
 {
-    add_name(out, name);
-    csc_buf_add_text(out, value != NULL ? value : "(none)");
-    csc_buf_add_char(out, '\n');
+    if (value == NULL)
+        value = "(none)";
+    add_line(out, name, value, strlen(value));
 }
 
 static void
 add_number(csc_buf *out, const char *name, int64_t value)
 {
-    add_name(out, name);
-    csc_buf_add_i64(out, value);
-    csc_buf_add_char(out, '\n');
+    char text[CSC_DIGITS_SIZE];
+    const char *at = csc_digits(value, text);
+
+    add_line(out, name, at, (size_t)(text + sizeof(text) - 1 - at));
 }
 
 static void
 add_ids(csc_buf *out, const char *name, const csc_ids *ids)
 {
-    add_name(out, name);
+    csc_buf_add_text(out, "  ");
+    csc_buf_add_text(out, name);
+    csc_buf_add_char(out, '=');
     for (size_t i = 0; i < ids->count; i++) {
         csc_buf_add_i64(out, ids->items[i]);
         csc_buf_add_char(out, ' ');

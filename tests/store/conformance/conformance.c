@@ -24,8 +24,8 @@ static const conformance_backend *current;
 
 /* ---- Running ------------------------------------------------------------ */
 
-conformance_db *
-db_create(void)
+static conformance_db *
+make_db(int (*make)(conformance_place *place))
 {
     conformance_db *db = calloc(1, sizeof(*db));
 
@@ -34,11 +34,17 @@ db_create(void)
     db->backend = current;
     fake_clock_init(&db->clock, START_WALL_MS);
     rows_init(&db->rows, rows_seed(), START_WALL_MS);
-    if (current->create(&db->place) != 0) {
+    if (make(&db->place) != 0) {
         free(db);
         return NULL;
     }
     return db;
+}
+
+conformance_db *
+db_create(void)
+{
+    return make_db(current->create);
 }
 
 /* False: a handle could not be closed. */
@@ -66,7 +72,8 @@ db_destroy(conformance_db *db)
 static int
 setup(void **state)
 {
-    conformance_db *db = db_create();
+    conformance_db *db =
+        make_db(current->take != NULL ? current->take : current->create);
 
     if (db == NULL)
         return -1;

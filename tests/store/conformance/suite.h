@@ -56,6 +56,9 @@ typedef struct conformance_backend {
     /* Makes an empty database and writes `place`. 0, or -1 with a line on
      * stderr. */
     int (*create)(conformance_place *place);
+    /* The same, or one without rows that is migrated already, for the cases
+     * that need no other; NULL: create. */
+    int (*take)(conformance_place *place);
     /* Opens a handle; NULL: cascade_store_open() with the URL. */
     cascade_err (*open)(conformance_place *place,
                         const cascade_store_options *options,
