@@ -57,7 +57,7 @@ SELECT c.id, c.status::text, c.fn_id, c.user_id::text,
   r.limit_key, r.slot
 FROM public.cascades AS c
 LEFT JOIN public.cascade_runs AS r ON r.cascade_id = c.id
-WHERE c.id = $1::uuid
+WHERE c.id = ANY (ARRAY[$1::uuid])
   AND (SELECT true FROM public.cascade_erasures AS x
     WHERE x.cascade_id = c.id) IS NULL;
 

@@ -122,6 +122,7 @@ csc_drop_expel(cascade_engine *engine, csc_run *run, const csc_reload *reload,
     csc_assert(csc_lock_is_held(&engine->mutex) && !csc_run_is_committing(run));
     if (csc_run_is_gone(run))
         return;
+    csc_assert(!run->claimed_anew); /* its commit has taken effect */
     run->reload = *reload;
     csc_run_ref(run);
     csc_drop_run(engine, run, err);

@@ -336,8 +336,7 @@ typedef struct statement_set {
     bool has[CSC_POSTGRES_STATEMENTS];
 } statement_set;
 
-/* What a connection seldom says is not worth a name; and some statements are
- * better planned anew, for the sizes that arrays and tables then have. */
+/* What a connection seldom says is not worth a name. */
 static const bool is_unnamed[CSC_POSTGRES_STATEMENTS] = {
     [CSC_POSTGRES_SETTINGS] = true,
     [CSC_POSTGRES_SEQUENCE] = true,

@@ -372,14 +372,13 @@ overtaken_open(test_db *db, told *t)
 
 /* How often it was read, until all lines were told. */
 static uint64_t
-read_until_told(test_db *db, overtaken *o, cascade_status status,
-                const enough *all)
+read_until_told(test_db *db, overtaken *o, cascade_status status, enough *all)
 {
     cascade_uuid id = db_start(o->store, "waits");
     cascade_engine_stats stats = {.size = sizeof(stats)};
 
     db_await(o->store, &id, status);
-    assert_true(stores_until(is_enough, (void *)all));
+    assert_true(stores_until(is_enough, all));
     assert_ok(cascade_engine_get_stats(o->engine, &stats));
     db_close_engine(db, o->engine);
     db_close_store(db, o->store);
