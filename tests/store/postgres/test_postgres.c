@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * The conformance suite on PostgreSQL: each test has a schema in the database
- * that CASCADE_TEST_PG names (a conninfo), that of a test before it where it
- * needs no empty one and nothing but rows was changed there (schemas.h). Without
- * the variable the program fails: nothing is skipped silently.
+ * that CASCADE_TEST_PG names (a conninfo): that of a test before it, where
+ * nothing but rows was changed in it (schemas.h) and it need not be empty.
+ * Without the variable the program fails: nothing is skipped silently.
  */
 #include <stdio.h>
 #include <stdlib.h>
