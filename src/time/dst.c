@@ -265,24 +265,87 @@ has_instant(const csc_dst_outcome *out, int64_t at_s)
     return false;
 }
 
+/* The least nominal time that was found, of those behind after_s. */
+typedef struct nominal {
+    const csc_dst_rule *rule;
+    int64_t at_s;
+    int64_t after_s;
+    bool is_found;
+    int64_t local_s;
+} nominal;
+
+static void
+offer_nominal(nominal *n, int64_t local_s)
+{
+    csc_dst_outcome out;
+
+    if (local_s <= n->after_s || (n->is_found && local_s >= n->local_s))
+        return;
+    out = csc_dst_explain(n->rule, local_s);
+    if (!has_instant(&out, n->at_s))
+        return;
+    n->is_found = true;
+    n->local_s = local_s;
+}
+
+/* By next: the first match in the gap that ends with `span`, where it begins at
+ * this instant. Clocks may show a part of it, before or behind. */
+static void
+look_left_out(nominal *n, const csc_zone_span *span, size_t *steps)
+{
+    const csc_zone *zone = n->rule->zone;
+    int64_t end_s = n->at_s + span->offset_s;
+    int64_t local_s;
+
+    if (span->from_s != n->at_s)
+        return;
+    local_s = n->at_s + csc_zone_at(zone, n->at_s - 1).offset_s;
+    if (end_s - local_s >= CSC_DST_GAP_MAX_S)
+        return;
+    local_s = n->after_s >= local_s ? n->after_s : local_s - 1;
+    while (local_s < end_s && csc_cron_next(n->rule->cron, local_s, &local_s) &&
+           local_s < end_s) {
+        csc_zone_piece piece = csc_zone_local(zone, local_s);
+
+        ++*steps;
+        if (piece.count == 0 && piece.gap_s == n->at_s) {
+            offer_nominal(n, local_s);
+            return;
+        }
+        local_s = piece.until_s - 1;
+    }
+}
+
+/* By shift: those that a gap has moved here which began less than its length
+ * ago. */
+static void
+look_shifted(nominal *n, csc_zone_span span, size_t *steps)
+{
+    while (span.from_s > n->at_s - CSC_DST_GAP_MAX_S) {
+        ++*steps;
+        span = csc_zone_at(n->rule->zone, span.from_s - 1);
+        offer_nominal(n, n->at_s + span.offset_s);
+    }
+}
+
 bool
 csc_dst_nominal(const csc_dst_rule *rule, int64_t at_s, int64_t after_local_s,
-                int64_t *local_s)
+                int64_t *local_s, size_t *steps)
 {
-    int64_t found_s = clamp(at_s) + csc_zone_offset_min_s(rule->zone) - 1;
-    int64_t end_s = clamp(at_s) + csc_zone_offset_max_s(rule->zone);
+    nominal n = {.rule = rule, .at_s = at_s, .after_s = after_local_s};
+    csc_zone_span span;
 
-    if (after_local_s > found_s)
-        found_s = after_local_s;
-    while (csc_cron_next(rule->cron, found_s, &found_s) && found_s <= end_s) {
-        csc_dst_outcome out = csc_dst_explain(rule, found_s);
-
-        if (has_instant(&out, at_s)) {
-            *local_s = found_s;
-            return true;
-        }
-    }
-    return false;
+    if (clamp(at_s) != at_s)
+        return false;
+    span = csc_zone_at(rule->zone, at_s);
+    offer_nominal(&n, at_s + span.offset_s);
+    if (!rule->cron->is_periodic && rule->gap == CSC_DST_GAP_NEXT)
+        look_left_out(&n, &span, steps);
+    if (!rule->cron->is_periodic && rule->gap == CSC_DST_GAP_SHIFT)
+        look_shifted(&n, span, steps);
+    if (n.is_found)
+        *local_s = n.local_s;
+    return n.is_found;
 }
 
 size_t
@@ -290,9 +353,11 @@ csc_dst_nominals(const csc_dst_rule *rule, int64_t at_s, int64_t *locals_s,
                  size_t max)
 {
     int64_t local_s = INT64_MIN;
+    size_t steps = 0;
     size_t count = 0;
 
-    while (count < max && csc_dst_nominal(rule, at_s, local_s, &local_s))
+    while (count < max &&
+           csc_dst_nominal(rule, at_s, local_s, &local_s, &steps))
         locals_s[count++] = local_s;
     return count;
 }

@@ -82,9 +82,11 @@ size_t csc_dst_between(const csc_dst_rule *rule, int64_t from_s, int64_t to_s,
                        csc_dst_fire *fires, size_t max);
 
 /* The least nominal time that is greater than after_local_s and fires at at_s;
- * false where there is none. */
+ * false where there is none. Mostly it is what the clock shows. Only from gaps
+ * that ended less than three hours ago others may come: *steps grows by what is
+ * looked at there, and so not by what the zone was in other years. */
 bool csc_dst_nominal(const csc_dst_rule *rule, int64_t at_s,
-                     int64_t after_local_s, int64_t *local_s);
+                     int64_t after_local_s, int64_t *local_s, size_t *steps);
 
 /* All of them, in order, `max` at most; how many. */
 size_t csc_dst_nominals(const csc_dst_rule *rule, int64_t at_s,

@@ -155,19 +155,36 @@ why_excluded(const csc_rules *rules, int64_t local_s, size_t *index)
     return CSC_RULES_FIRES;
 }
 
+/* The last local time that what excludes this one excludes with it. */
+static int64_t
+excluded_to(const csc_rules *rules, csc_rules_why why, size_t index,
+            int64_t local_s)
+{
+    int64_t length_s = CSC_CIVIL_DAY_S;
+
+    if (why == CSC_RULES_EXCLUDED_BY_CRON)
+        length_s = rules->exclude_crons[index].has_seconds ? 1 : 60;
+    return local_s - csc_civil_mod(local_s, length_s) + length_s - 1;
+}
+
 /* Of a pattern that has several nominal times at this instant, the first that
  * is not excluded. */
 static bool
-other_nominal(const csc_rules *rules, size_t cron, csc_rules_fire *fire)
+other_nominal(const csc_rules *rules, size_t cron, csc_rules_fire *fire,
+              size_t *steps)
 {
     csc_dst_rule rule = dst_of(rules, cron);
     int64_t at_s = fire->at_ms / SECOND_MS;
     int64_t local_s = INT64_MIN;
     size_t index;
 
-    while (csc_dst_nominal(&rule, at_s, local_s, &local_s)) {
-        if (why_excluded(rules, local_s, &index) != CSC_RULES_FIRES)
+    while (csc_dst_nominal(&rule, at_s, local_s, &local_s, steps)) {
+        csc_rules_why why = why_excluded(rules, local_s, &index);
+
+        if (why != CSC_RULES_FIRES) {
+            local_s = excluded_to(rules, why, index, local_s);
             continue;
+        }
         fire->local_s = local_s;
         fire->source = CSC_RULES_CRON;
         fire->index = cron;
@@ -177,16 +194,18 @@ other_nominal(const csc_rules *rules, size_t cron, csc_rules_fire *fire)
 }
 
 /* Whether any source has a nominal time here that is not excluded: *fire
- * becomes that. The one that the clock shows is the same for all. */
+ * becomes that. The one that the clock shows is the same for all. *steps grows by
+ * what was looked at beside it. */
 static bool
-is_left(const csc_rules *rules, csc_rules_fire *fire)
+is_left(const csc_rules *rules, csc_rules_fire *fire, size_t *steps)
 {
     size_t index;
 
     if (why_excluded(rules, fire->local_s, &index) == CSC_RULES_FIRES)
         return true;
     for (size_t i = 0; i < rules->cron_count; i++) {
-        if (fire->at_ms % SECOND_MS == 0 && other_nominal(rules, i, fire))
+        if (fire->at_ms % SECOND_MS == 0 &&
+            other_nominal(rules, i, fire, steps))
             return true;
     }
     for (size_t i = 0; i < rules->interval_count; i++) {
@@ -210,6 +229,14 @@ end_of(const csc_rules *rules)
     return rules->end_ms != 0 ? clamp(rules->end_ms) : FAR_MS;
 }
 
+/* A candidate is looked at to its end, whatever is left of the budget: so each
+ * search comes further. */
+static void
+spend(size_t *budget, size_t steps)
+{
+    *budget -= steps < *budget ? steps : *budget;
+}
+
 /* As csc_rules_next(); takes from *budget what it has looked at. */
 static csc_rules_answer
 take_next(const csc_rules *rules, int64_t after_ms, size_t *budget,
@@ -222,12 +249,16 @@ take_next(const csc_rules *rules, int64_t after_ms, size_t *budget,
     if (from_ms < clamp(rules->start_ms) - 1)
         from_ms = clamp(rules->start_ms) - 1;
     while (*budget > 0) {
-        --*budget;
+        size_t steps = 1;
+        bool is_fire;
+
         if (!candidate_behind(rules, from_ms, &found) ||
             found.at_ms >= end_of(rules))
             return CSC_RULES_NONE;
         from_ms = found.at_ms;
-        if (is_left(rules, &found)) {
+        is_fire = is_left(rules, &found, &steps);
+        spend(budget, steps);
+        if (is_fire) {
             *fire = found;
             return CSC_RULES_FOUND;
         }
@@ -253,15 +284,18 @@ csc_rules_previous(const csc_rules *rules, int64_t before_ms, size_t budget,
     csc_assert(budget > 0);
     if (to_ms > end_of(rules))
         to_ms = end_of(rules);
-    for (; budget > 0; budget--) {
+    while (budget > 0) {
+        size_t steps = 1;
+
         if (!candidate_before(rules, to_ms, &found) ||
             found.at_ms < clamp(rules->start_ms))
             return CSC_RULES_NONE;
         to_ms = found.at_ms;
-        if (is_left(rules, &found)) {
+        if (is_left(rules, &found, &steps)) {
             *fire = found;
             return CSC_RULES_FOUND;
         }
+        spend(&budget, steps);
     }
     *fire = found;
     return CSC_RULES_SO_FAR;
@@ -304,6 +338,7 @@ csc_rules_explain(const csc_rules *rules, int64_t at_ms, int64_t *local_s,
                   size_t *index)
 {
     csc_rules_fire fire;
+    size_t steps = 0;
 
     if (at_ms < rules->start_ms)
         return CSC_RULES_BEFORE_START;
@@ -313,7 +348,7 @@ csc_rules_explain(const csc_rules *rules, int64_t at_ms, int64_t *local_s,
         fire.at_ms != at_ms)
         return CSC_RULES_NO_CANDIDATE;
     *local_s = fire.local_s;
-    if (is_left(rules, &fire))
+    if (is_left(rules, &fire, &steps))
         return CSC_RULES_FIRES;
     return why_excluded(rules, *local_s, index);
 }

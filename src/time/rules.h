@@ -64,7 +64,8 @@ typedef enum csc_rules_answer {
 } csc_rules_answer;
 
 /* The first fire behind after_ms. `budget` (at least 1): candidates that are
- * looked at. *fire is written but for CSC_RULES_NONE. */
+ * looked at, and nominal times that come to them out of gaps; the last one is
+ * looked at to its end. *fire is written but for CSC_RULES_NONE. */
 csc_rules_answer csc_rules_next(const csc_rules *rules, int64_t after_ms,
                                 size_t budget, csc_rules_fire *fire);
 
