@@ -13,7 +13,9 @@
 #include <time.h>
 
 #define COUNT_DEFAULT 10
-#define ASKED_MAX 1000 /* lists that may come to nothing */
+/* Lists that may come to nothing; and the time behind which none is begun. */
+#define ASKED_MAX 100
+#define ASKED_MS 1000
 
 /* What is to be shown. */
 struct preview {
@@ -139,15 +141,28 @@ find_from(const struct settings *settings, int64_t *from_ms)
 
 /* ---- Fires --------------------------------------------------------------- */
 
+static int64_t
+passed_ms(const struct timespec *since)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)(now.tv_sec - since->tv_sec) * 1000 +
+           (now.tv_nsec - since->tv_nsec) / 1000000;
+}
+
 static cascade_err
 find_fires(struct preview *preview)
 {
     cascade_err err = CASCADE_OK;
+    struct timespec began;
 
+    (void)clock_gettime(CLOCK_MONOTONIC, &began);
     preview->more_ms = preview->from_ms;
     for (int asked = 0;
          err == CASCADE_OK && asked < ASKED_MAX &&
-         preview->count < preview->wanted && preview->more_ms < INT64_MAX;
+         preview->count < preview->wanted && preview->more_ms < INT64_MAX &&
+         passed_ms(&began) < ASKED_MS;
          asked++) {
         size_t got = 0;
         err = cascade_spec_list(preview->spec, preview->more_ms, INT64_MAX,
@@ -260,13 +275,29 @@ put_spec(struct out *out, const cascade_spec *spec)
     return err;
 }
 
+/* Nothing fires from --from on: that is final. Whether it ever did is another
+ * question. */
+static int
+tell_none(const struct preview *preview)
+{
+    char time[MOMENT_SIZE];
+    cascade_fire fire;
+    cascade_err err = cascade_spec_next(preview->spec, INT64_MIN, &fire);
+
+    if (err != CASCADE_OK && err != CASCADE_ERR_AGAIN)
+        return session_end(NULL, err);
+    fprintf(stderr,
+            "cascade: spec: it does not fire at or behind %s (--from)\n",
+            moment_exact(preview->from_ms, time));
+    return EXIT_NOT_FOUND;
+}
+
 /* Where there are fewer than were wanted: that these are all, or how far it was
  * looked. */
 static int
 tell_end(struct out *out, const struct preview *preview)
 {
     char time[MOMENT_SIZE];
-    cascade_fire fire;
 
     if (preview->count == preview->wanted)
         return EXIT_DONE;
