@@ -32,6 +32,12 @@ cat >"$work/spec" <<'END'
 END
 printf '{"at":["2026-01-01T00:00Z","2026-01-01T00:00:00.250Z"]}' >"$work/at"
 printf '{"every":"1s","exclude_days":"1970-01-01/2199-12-31"}' >"$work/none"
+# The first times of it are excluded, and more than one search looks at; the last
+# ones too.
+printf '{"every":"1s","end":"2026-01-01T00:00Z",
+"exclude_days":["1970-01-01/1970-12-31","2025-12-31"]}' >"$work/past"
+printf '{"every":"1s","end":"1970-01-01T00:01Z",
+"exclude_days":"1970-01-01"}' >"$work/never"
 printf '{"cron":' >"$work/broken"
 printf '{"crom":"@daily"}' >"$work/wrong"
 new_york='--zone America/New_York'
@@ -52,6 +58,9 @@ t schedule preview @daily --from 2026-01-01T00:00Z
 t schedule preview --spec "$work/at" --from 2026-01-01T00:00:00.251Z
 t schedule preview '0 0 31 2 *'
 t schedule preview '0 0 31 2 *' --json
+t schedule preview --spec "$work/past" --from 2025-12-31T23:59:00Z
+t schedule preview --spec "$work/past" --from 2026-06-01T00:00Z
+t schedule preview --spec "$work/never" --from 1970-01-01T00:00Z
 t schedule preview --spec "$work/none" --from 2026-01-01T00:00Z
 cli_end schedule.txt
 

@@ -308,15 +308,11 @@ tell_end(struct out *out, const struct preview *preview)
                 moment_text(preview->more_ms, time));
         return preview->count > 0 ? EXIT_DONE : EXIT_NOT_YET;
     }
-    if (preview->count > 0) {
-        if (!out->json)
-            out_plain(out, "It does not fire any more.\n");
-        return EXIT_DONE;
-    }
-    cascade_err err = cascade_spec_next(preview->spec, INT64_MIN, &fire);
-    if (err == CASCADE_OK)
-        err = cascade_spec_next(preview->spec, preview->from_ms - 1, &fire);
-    return session_end(NULL, err);
+    if (preview->count == 0)
+        return tell_none(preview);
+    if (!out->json)
+        out_plain(out, "It does not fire any more.\n");
+    return EXIT_DONE;
 }
 
 static int
