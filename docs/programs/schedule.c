@@ -37,7 +37,7 @@ write_report(cascade_node *node, void *arg, cJSON **result)
 static cascade_err
 find_next(const cascade_spec *spec, int64_t at_ms, int64_t *next_ms)
 {
-    cascade_fire fire = {.at_ms = at_ms};
+    cascade_spec_fire fire = {.at_ms = at_ms};
     cascade_err err = CASCADE_OK;
 
     do

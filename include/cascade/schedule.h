@@ -6,7 +6,7 @@
  * same answer everywhere.
  *
  *   cascade_spec *spec;
- *   cascade_fire fire;
+ *   cascade_spec_fire fire;
  *
  *   cascade_spec_create_cron("0 9 * * MON-FRI", "Europe/Paris", &spec);
  *   cascade_spec_next(spec, now_ms, &fire);      fire.at_ms is to be waited for
@@ -117,38 +117,40 @@ CASCADE_API cascade_err cascade_spec_describe(const cascade_spec *spec,
 
 /* ---- Fires --------------------------------------------------------------- */
 
-#define CASCADE_FIRE_TEXT_SIZE 112
+#define CASCADE_SPEC_FIRE_TEXT_SIZE 112
 #define CASCADE_SPEC_LIST_MAX 10000 /* fires of one call */
 
 /* What the clocks of the zone do with the nominal time. */
-typedef enum cascade_fire_clock {
-    CASCADE_FIRE_CLOCK_ONCE = 0, /* they show it once: an ordinary fire */
-    CASCADE_FIRE_CLOCK_GAP,      /* they leave it out: the fire was moved */
-    CASCADE_FIRE_CLOCK_FOLD      /* they show it more than once: the offset says
-                                    which it is */
-} cascade_fire_clock;
+typedef enum cascade_spec_clock {
+    /* They show it once: an ordinary fire. */
+    CASCADE_SPEC_CLOCK_ONCE = 0,
+    /* They leave it out: the fire was moved. */
+    CASCADE_SPEC_CLOCK_GAP,
+    /* They show it more than once: the offset says which it is. */
+    CASCADE_SPEC_CLOCK_FOLD
+} cascade_spec_clock;
 
 /* What made it; of several, the first in this order. */
-typedef enum cascade_fire_source {
-    CASCADE_FIRE_CRON = 0,
-    CASCADE_FIRE_EVERY,
-    CASCADE_FIRE_AT
-} cascade_fire_source;
+typedef enum cascade_spec_source {
+    CASCADE_SPEC_SOURCE_CRON = 0,
+    CASCADE_SPEC_SOURCE_EVERY,
+    CASCADE_SPEC_SOURCE_AT
+} cascade_spec_source;
 
-typedef struct cascade_fire {
+typedef struct cascade_spec_fire {
     int64_t at_ms;
-    cascade_fire_clock clock;
-    cascade_fire_source source;
+    cascade_spec_clock clock;
+    cascade_spec_source source;
     size_t entry; /* of the source, the first is 0; times count as they stand
                      in the canonical text */
     /* What the zone's clock shows then (RFC 9557):
      * "2026-03-08T03:00:00-04:00[America/New_York]". */
-    char local[CASCADE_FIRE_TEXT_SIZE];
+    char local[CASCADE_SPEC_FIRE_TEXT_SIZE];
     /* The local time that was asked for: "2026-03-08T02:30:00". It is another
      * than that of `local` in a gap only. */
-    char nominal[CASCADE_FIRE_TEXT_SIZE];
+    char nominal[CASCADE_SPEC_FIRE_TEXT_SIZE];
     int64_t reserved[4];
-} cascade_fire;
+} cascade_spec_fire;
 
 /* The first fire behind after_ms. It looks at a bounded number of times, of
  * which excludes may leave none:
@@ -158,13 +160,14 @@ typedef struct cascade_fire {
  *                          set (the rest is zero): go on with that for
  *                          after_ms, or ask again then */
 CASCADE_API cascade_err cascade_spec_next(const cascade_spec *spec,
-                                          int64_t after_ms, cascade_fire *fire);
+                                          int64_t after_ms,
+                                          cascade_spec_fire *fire);
 
 /* The last fire before before_ms. CASCADE_ERR_NOT_FOUND: there is none.
  * CASCADE_ERR_AGAIN: none so far, from fire->at_ms on. */
 CASCADE_API cascade_err cascade_spec_previous(const cascade_spec *spec,
                                               int64_t before_ms,
-                                              cascade_fire *fire);
+                                              cascade_spec_fire *fire);
 
 /* The fires at from_ms or later and before to_ms (INT64_MAX: all), in order, at
  * most `max`: writes them to `fires`, how many to `*count`, and to `*more_ms`
@@ -174,7 +177,7 @@ CASCADE_API cascade_err cascade_spec_previous(const cascade_spec *spec,
  */
 CASCADE_API cascade_err cascade_spec_list(const cascade_spec *spec,
                                           int64_t from_ms, int64_t to_ms,
-                                          cascade_fire *fires, size_t max,
+                                          cascade_spec_fire *fires, size_t max,
                                           size_t *count, int64_t *more_ms);
 
 /* Whether it fires at this instant; false for NULL. */

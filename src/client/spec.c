@@ -23,7 +23,7 @@ _Static_assert(CASCADE_SPEC_ZONE_LEN_MAX == CSC_TZIF_SIZE_MAX,
                "the limit of a zone file is that of its reader");
 _Static_assert(CASCADE_SPEC_DAYS_MAX == CSC_CALENDAR_ENTRIES_MAX,
                "the limit of a calendar is that of its maker");
-_Static_assert(CASCADE_FIRE_TEXT_SIZE >= CSC_CIVIL_TEXT_SIZE,
+_Static_assert(CASCADE_SPEC_FIRE_TEXT_SIZE >= CSC_CIVIL_TEXT_SIZE,
                "a fire has room for any time");
 
 /* ---- Making -------------------------------------------------------------- */
@@ -193,16 +193,16 @@ cascade_spec_describe(const cascade_spec *spec, char **text)
 
 static void
 write_fire(const cascade_spec *spec, const csc_rules_fire *found,
-           cascade_fire *fire)
+           cascade_spec_fire *fire)
 {
     int64_t at_s = csc_civil_div(found->at_ms, SECOND_MS);
     csc_civil_stamp local = {.has_offset = true, .offset_s = found->offset_s};
     csc_civil_stamp nominal = {.has_offset = false};
 
-    *fire = (cascade_fire){.at_ms = found->at_ms,
-                           .clock = csc_spec_clock(spec, found),
-                           .source = (cascade_fire_source)found->source,
-                           .entry = found->index};
+    *fire = (cascade_spec_fire){.at_ms = found->at_ms,
+                                .clock = csc_spec_clock(spec, found),
+                                .source = (cascade_spec_source)found->source,
+                                .entry = found->index};
     csc_civil_split(at_s + found->offset_s, &local.civil);
     csc_civil_split(found->local_s, &nominal.civil);
     local.civil.us = (int32_t)(found->at_ms - at_s * SECOND_MS) * 1000;
@@ -213,7 +213,7 @@ write_fire(const cascade_spec *spec, const csc_rules_fire *found,
 }
 
 static cascade_err
-check_search(const cascade_spec *spec, const cascade_fire *fire)
+check_search(const cascade_spec *spec, const cascade_spec_fire *fire)
 {
     if (spec == NULL || fire == NULL)
         return csc_fail(CASCADE_ERR_INVALID,
@@ -224,14 +224,14 @@ check_search(const cascade_spec *spec, const cascade_fire *fire)
 /* What a search found; `none` says that there is nothing. */
 static cascade_err
 answer(const cascade_spec *spec, csc_rules_answer found,
-       const csc_rules_fire *last, const char *none, cascade_fire *fire)
+       const csc_rules_fire *last, const char *none, cascade_spec_fire *fire)
 {
     switch (found) {
     case CSC_RULES_FOUND:
         write_fire(spec, last, fire);
         return csc_ok();
     case CSC_RULES_SO_FAR:
-        *fire = (cascade_fire){.at_ms = last->at_ms};
+        *fire = (cascade_spec_fire){.at_ms = last->at_ms};
         return csc_fail(CASCADE_ERR_AGAIN,
                         "spec: all the times that were looked at are excluded; "
                         "go on from the last of them");
@@ -243,7 +243,7 @@ answer(const cascade_spec *spec, csc_rules_answer found,
 
 cascade_err
 cascade_spec_next(const cascade_spec *spec, int64_t after_ms,
-                  cascade_fire *fire)
+                  cascade_spec_fire *fire)
 {
     csc_rules_fire last = {0};
     csc_rules_answer found;
@@ -261,7 +261,7 @@ cascade_spec_next(const cascade_spec *spec, int64_t after_ms,
 
 cascade_err
 cascade_spec_previous(const cascade_spec *spec, int64_t before_ms,
-                      cascade_fire *fire)
+                      cascade_spec_fire *fire)
 {
     csc_rules_fire last = {0};
     csc_rules_answer found;
@@ -282,7 +282,7 @@ cascade_spec_previous(const cascade_spec *spec, int64_t before_ms,
  * part. A part that is not full has come to to_ms, or to the budget's end. */
 static size_t
 fill_list(const cascade_spec *spec, int64_t *next_ms, int64_t to_ms,
-          cascade_fire *fires, size_t most)
+          cascade_spec_fire *fires, size_t most)
 {
     size_t budget = csc_spec_budget(spec) + most + most / LIST_PART;
     size_t count = 0;
@@ -301,7 +301,7 @@ fill_list(const cascade_spec *spec, int64_t *next_ms, int64_t to_ms,
 
 cascade_err
 cascade_spec_list(const cascade_spec *spec, int64_t from_ms, int64_t to_ms,
-                  cascade_fire *fires, size_t max, size_t *count,
+                  cascade_spec_fire *fires, size_t max, size_t *count,
                   int64_t *more_ms)
 {
     int64_t next_ms = from_ms;

@@ -194,8 +194,8 @@ other_nominal(const csc_rules *rules, size_t cron, csc_rules_fire *fire,
 }
 
 /* Whether any source has a nominal time here that is not excluded: *fire
- * becomes that. The one that the clock shows is the same for all. *steps grows by
- * what was looked at beside it. */
+ * becomes that. The one that the clock shows is the same for all. *steps grows
+ * by what was looked at beside it. */
 static bool
 is_left(const csc_rules *rules, csc_rules_fire *fire, size_t *steps)
 {

@@ -127,16 +127,16 @@ csc_spec_budget(const cascade_spec *spec)
     return LOOKS_MAX / (1 + spec->crons.count + spec->interval_count);
 }
 
-cascade_fire_clock
+cascade_spec_clock
 csc_spec_clock(const cascade_spec *spec, const csc_rules_fire *fire)
 {
     int64_t at_s = csc_civil_div(fire->at_ms, SECOND_MS);
 
     if (at_s + fire->offset_s != fire->local_s)
-        return CASCADE_FIRE_CLOCK_GAP;
+        return CASCADE_SPEC_CLOCK_GAP;
     return csc_zone_local(spec->zone, fire->local_s).count > 1
-               ? CASCADE_FIRE_CLOCK_FOLD
-               : CASCADE_FIRE_CLOCK_ONCE;
+               ? CASCADE_SPEC_CLOCK_FOLD
+               : CASCADE_SPEC_CLOCK_ONCE;
 }
 
 /* An entry as it stands in the list, with its quotes. It was read before, so it

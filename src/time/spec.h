@@ -74,7 +74,7 @@ void csc_spec_take_zone(cascade_spec *spec, csc_zone *zone);
 size_t csc_spec_budget(const cascade_spec *spec);
 
 /* What the clocks do with the nominal time of a fire. */
-cascade_fire_clock csc_spec_clock(const cascade_spec *spec,
+cascade_spec_clock csc_spec_clock(const cascade_spec *spec,
                                   const csc_rules_fire *fire);
 
 /* The first entry of exclude_days, from 0, that has the day of a local time;

@@ -63,9 +63,9 @@ check_instant(const cascade_spec *spec, int64_t at_ms)
 static void
 check_from(const cascade_spec *spec, const cascade_spec *again, int64_t from_ms)
 {
-    cascade_fire fire = {.at_ms = from_ms};
-    cascade_fire other = {.at_ms = from_ms};
-    cascade_fire back;
+    cascade_spec_fire fire = {.at_ms = from_ms};
+    cascade_spec_fire other = {.at_ms = from_ms};
+    cascade_spec_fire back;
 
     check_instant(spec, from_ms);
     for (int i = 0; i < FIRES; i++) {
@@ -90,7 +90,7 @@ check_from(const cascade_spec *spec, const cascade_spec *again, int64_t from_ms)
 static void
 check_list(const cascade_spec *spec, int64_t from_ms)
 {
-    cascade_fire fires[FIRES];
+    cascade_spec_fire fires[FIRES];
     int64_t more_ms = 0;
     size_t count = 0;
 

@@ -360,7 +360,7 @@ options_are_checked(void **state)
 typedef struct expected {
     const char *local;
     const char *nominal;
-    cascade_fire_clock clock;
+    cascade_spec_clock clock;
 } expected;
 
 typedef struct day {
@@ -372,7 +372,7 @@ typedef struct day {
 } day;
 
 static void
-check_fire(const cascade_fire *fire, const expected *wanted)
+check_fire(const cascade_spec_fire *fire, const expected *wanted)
 {
     static const int64_t zero[4];
 
@@ -391,9 +391,9 @@ static void
 check_day(const day *d)
 {
     cascade_spec *spec = must(d->text, d->rule);
-    cascade_fire fires[FIRES_MAX];
-    cascade_fire fire = {.at_ms = made_ms(d->from) - 1};
-    cascade_fire back = {.at_ms = made_ms(d->to)};
+    cascade_spec_fire fires[FIRES_MAX];
+    cascade_spec_fire fire = {.at_ms = made_ms(d->from) - 1};
+    cascade_spec_fire back = {.at_ms = made_ms(d->to)};
     int64_t more_ms = 0;
     size_t count = 0;
 
@@ -423,8 +423,8 @@ check_day(const day *d)
 
 #define OF(cron, zone, more) \
     "{\"cron\":\"" cron "\",\"zone\":\"" zone "\"" more "}"
-#define GAP CASCADE_FIRE_CLOCK_GAP
-#define FOLD CASCADE_FIRE_CLOCK_FOLD
+#define GAP CASCADE_SPEC_CLOCK_GAP
+#define FOLD CASCADE_SPEC_CLOCK_FOLD
 #define NY "America/New_York"
 #define IN_NY "[America/New_York]"
 
@@ -533,7 +533,7 @@ a_day_that_never_was_has_no_fire(void **state)
                                     .zone_bytes = bytes,
                                     .zone_len = made_bytes(&file, bytes)};
     cascade_spec *spec = NULL;
-    cascade_fire fire;
+    cascade_spec_fire fire;
 
     (void)state;
     assert_int_equal(cascade_spec_create(OF("0 12 * * *", "Pacific/Apia", ""),
@@ -543,7 +543,7 @@ a_day_that_never_was_has_no_fire(void **state)
         cascade_spec_next(spec, made_ms("2011-12-29T12:00-10:00"), &fire),
         CASCADE_OK);
     assert_string_equal(fire.local, "2011-12-31T12:00:00+14:00[Pacific/Apia]");
-    assert_int_equal(fire.clock, CASCADE_FIRE_CLOCK_ONCE);
+    assert_int_equal(fire.clock, CASCADE_SPEC_CLOCK_ONCE);
     cascade_spec_free(spec);
 }
 
@@ -557,17 +557,17 @@ a_fire_tells_its_source_and_milliseconds(void **state)
              NULL);
     static const struct {
         const char *nominal;
-        cascade_fire_source source;
+        cascade_spec_source source;
         size_t entry;
     } wanted[] = {
-        {"2026-01-01T00:00:00", CASCADE_FIRE_EVERY, 0},
-        {"2026-01-01T09:00:00", CASCADE_FIRE_CRON, 0},
-        {"2026-01-01T10:00:00", CASCADE_FIRE_CRON, 1},
-        {"2026-01-01T11:00:00.250", CASCADE_FIRE_EVERY, 1},
-        {"2026-01-01T11:30:00", CASCADE_FIRE_AT, 0},
-        {"2026-01-01T12:00:00", CASCADE_FIRE_AT, 1},
+        {"2026-01-01T00:00:00", CASCADE_SPEC_SOURCE_EVERY, 0},
+        {"2026-01-01T09:00:00", CASCADE_SPEC_SOURCE_CRON, 0},
+        {"2026-01-01T10:00:00", CASCADE_SPEC_SOURCE_CRON, 1},
+        {"2026-01-01T11:00:00.250", CASCADE_SPEC_SOURCE_EVERY, 1},
+        {"2026-01-01T11:30:00", CASCADE_SPEC_SOURCE_AT, 0},
+        {"2026-01-01T12:00:00", CASCADE_SPEC_SOURCE_AT, 1},
     };
-    cascade_fire fire = {.at_ms = made_ms("2026-01-01T00:00Z") - 1};
+    cascade_spec_fire fire = {.at_ms = made_ms("2026-01-01T00:00Z") - 1};
 
     (void)state;
     for (size_t i = 0; i < COUNT(wanted); i++) {
@@ -590,7 +590,7 @@ a_spec_that_never_fires_says_so(void **state)
         "{\"at\":\"2026-01-01T00:00Z\",\"exclude_days\":\"--01-01\"}",
         "{\"at\":\"2026-01-01T00:00Z\",\"start\":\"2026-01-01T00:00:00.001Z\"}",
     };
-    cascade_fire fire = {.at_ms = 42};
+    cascade_spec_fire fire = {.at_ms = 42};
 
     (void)state;
     for (size_t i = 0; i < COUNT(never); i++) {
@@ -612,7 +612,7 @@ excludes_that_leave_nothing_say_so_far(void **state)
     cascade_spec *spec = must(
         "{\"every\":\"1s\",\"exclude_days\":\"2026-01-01/2026-01-03\"}", NULL);
     int64_t from_ms = made_ms("2026-01-01T00:00Z");
-    cascade_fire fire = {.at_ms = from_ms - 1};
+    cascade_spec_fire fire = {.at_ms = from_ms - 1};
     cascade_err err = CASCADE_ERR_AGAIN;
     int64_t more_ms = 0;
     size_t count = 9;
@@ -645,8 +645,8 @@ a_list_may_be_long_and_goes_on(void **state)
 {
     char *more = support_repeat(",\"1s\"", CASCADE_SPEC_EVERY_MAX - 1);
     char text[CASCADE_SPEC_EVERY_MAX * 8];
-    cascade_fire *fires =
-        calloc(CASCADE_SPEC_LIST_MAX + 1, sizeof(cascade_fire));
+    cascade_spec_fire *fires =
+        calloc(CASCADE_SPEC_LIST_MAX + 1, sizeof(cascade_spec_fire));
     cascade_spec *spec;
     int64_t more_ms = 0;
     size_t count = 0;
@@ -728,7 +728,7 @@ null_is_refused_everywhere(void **state)
 {
     cascade_spec *spec = must("{\"at\":5}", NULL);
     cascade_spec_answer answer;
-    cascade_fire fire;
+    cascade_spec_fire fire;
     char *text = NULL;
     size_t count = 0;
 
@@ -887,7 +887,7 @@ static void
 zones_are_read_from_their_folder(void **state)
 {
     cascade_spec *spec = NULL;
-    cascade_fire fire;
+    cascade_spec_fire fire;
 
     (void)state;
     make_folder();

@@ -22,7 +22,7 @@ struct preview {
     cascade_spec *spec;
     int64_t from_ms;
     size_t wanted;
-    cascade_fire *fires;
+    cascade_spec_fire *fires;
     size_t count;
     int64_t more_ms; /* where the last list ended; INT64_MAX: with all */
 };
@@ -102,7 +102,7 @@ read_time(const char *text, int64_t *at_ms)
     cJSON *object = cJSON_CreateObject();
     char *spec_text = NULL;
     cascade_spec *spec = NULL;
-    cascade_fire fire = {.at_ms = 0};
+    cascade_spec_fire fire = {.at_ms = 0};
     cascade_err err = CASCADE_ERR_NO_MEMORY;
 
     if (object != NULL && add_text(object, "at", text))
@@ -176,16 +176,16 @@ find_fires(struct preview *preview)
 
 /* What to say of a change of clocks; "" for none. */
 static const char *
-clock_mark(const cascade_fire *fire, char *text, size_t size)
+clock_mark(const cascade_spec_fire *fire, char *text, size_t size)
 {
     *text = '\0';
     switch (fire->clock) {
-    case CASCADE_FIRE_CLOCK_ONCE:
+    case CASCADE_SPEC_CLOCK_ONCE:
         break;
-    case CASCADE_FIRE_CLOCK_GAP:
+    case CASCADE_SPEC_CLOCK_GAP:
         snprintf(text, size, "moved: clocks leave out %s", fire->nominal);
         break;
-    case CASCADE_FIRE_CLOCK_FOLD:
+    case CASCADE_SPEC_CLOCK_FOLD:
         snprintf(text, size, "clocks show this more than once");
         break;
     }
@@ -198,7 +198,7 @@ is_marked(const struct preview *preview)
     size_t i = 0;
 
     while (i < preview->count &&
-           preview->fires[i].clock == CASCADE_FIRE_CLOCK_ONCE)
+           preview->fires[i].clock == CASCADE_SPEC_CLOCK_ONCE)
         i++;
     return i < preview->count;
 }
@@ -209,14 +209,14 @@ put_people(struct out *out, const struct preview *preview)
     static const struct table_column columns[] = {
         {"LOCAL", 0, false}, {"UTC", 20, false}, {"CLOCKS", 0, false}};
     struct table table;
-    char mark[CASCADE_FIRE_TEXT_SIZE + 40];
+    char mark[CASCADE_SPEC_FIRE_TEXT_SIZE + 40];
     char time[MOMENT_SIZE];
 
     bool marked = is_marked(preview);
 
     table_init(&table, columns, marked ? 3 : 2);
     for (size_t i = 0; i < preview->count; i++) {
-        const cascade_fire *fire = &preview->fires[i];
+        const cascade_spec_fire *fire = &preview->fires[i];
         /* The zone is told above. */
         table_add_format(&table, STYLE_NONE, "%.*s",
                          (int)strcspn(fire->local, "["), fire->local);
@@ -232,16 +232,16 @@ put_people(struct out *out, const struct preview *preview)
 static cascade_err
 put_json(struct out *out, const struct preview *preview)
 {
-    static const char *const clocks[] = {[CASCADE_FIRE_CLOCK_ONCE] = "once",
-                                         [CASCADE_FIRE_CLOCK_GAP] = "gap",
-                                         [CASCADE_FIRE_CLOCK_FOLD] = "fold"};
-    static const char *const sources[] = {[CASCADE_FIRE_CRON] = "cron",
-                                          [CASCADE_FIRE_EVERY] = "every",
-                                          [CASCADE_FIRE_AT] = "at"};
+    static const char *const clocks[] = {[CASCADE_SPEC_CLOCK_ONCE] = "once",
+                                         [CASCADE_SPEC_CLOCK_GAP] = "gap",
+                                         [CASCADE_SPEC_CLOCK_FOLD] = "fold"};
+    static const char *const sources[] = {[CASCADE_SPEC_SOURCE_CRON] = "cron",
+                                          [CASCADE_SPEC_SOURCE_EVERY] = "every",
+                                          [CASCADE_SPEC_SOURCE_AT] = "at"};
     cascade_err err = CASCADE_OK;
 
     for (size_t i = 0; i < preview->count && err == CASCADE_OK; i++) {
-        const cascade_fire *fire = &preview->fires[i];
+        const cascade_spec_fire *fire = &preview->fires[i];
         struct object object;
         object_init(&object);
         object_time(&object, "at", fire->at_ms);
@@ -281,7 +281,7 @@ static int
 tell_none(const struct preview *preview)
 {
     char time[MOMENT_SIZE];
-    cascade_fire fire;
+    cascade_spec_fire fire;
     cascade_err err = cascade_spec_next(preview->spec, INT64_MIN, &fire);
 
     if (err != CASCADE_OK && err != CASCADE_ERR_AGAIN)
