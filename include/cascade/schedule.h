@@ -120,11 +120,14 @@ CASCADE_API cascade_err cascade_spec_describe(const cascade_spec *spec,
 #define CASCADE_SPEC_FIRE_TEXT_SIZE 112
 #define CASCADE_SPEC_LIST_MAX 10000 /* fires of one call */
 
-/* What the clocks of the zone do with the nominal time. */
+/* What the clocks of the zone do with `nominal`. A fire that stands for several
+ * (nominal_count) is GAP where the least of them is left out; so ONCE where only
+ * 03:00 is not excluded, and where the entry names 03:00 alone, whatever other
+ * entries have moved there. Of `every` and `at` nothing is moved: never GAP. */
 typedef enum cascade_spec_clock {
     /* They show it once: an ordinary fire. */
     CASCADE_SPEC_CLOCK_ONCE = 0,
-    /* They leave it out: the fire was moved. */
+    /* They leave it out: the fire was moved behind the gap, by dst_gap. */
     CASCADE_SPEC_CLOCK_GAP,
     /* They show it more than once: the offset says which it is. */
     CASCADE_SPEC_CLOCK_FOLD
@@ -147,8 +150,12 @@ typedef struct cascade_spec_fire {
      * "2026-03-08T03:00:00-04:00[America/New_York]". */
     char local[CASCADE_SPEC_FIRE_TEXT_SIZE];
     /* The local time that was asked for: "2026-03-08T02:30:00". It is another
-     * than that of `local` in a gap only. */
+     * than that of `local` in a gap only. Of several it is the least. */
     char nominal[CASCADE_SPEC_FIRE_TEXT_SIZE];
+    /* How many nominal times of this entry it stands for: in a spring of New
+     * York "0,30 2-3 * * *" has 02:00, 02:30 and 03:00 at one instant. Excluded
+     * ones do not count. More than 1 only where a gap moves them together. */
+    size_t nominal_count;
     int64_t reserved[4];
 } cascade_spec_fire;
 

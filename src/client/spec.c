@@ -202,7 +202,8 @@ write_fire(const cascade_spec *spec, const csc_rules_fire *found,
     *fire = (cascade_spec_fire){.at_ms = found->at_ms,
                                 .clock = csc_spec_clock(spec, found),
                                 .source = (cascade_spec_source)found->source,
-                                .entry = found->index};
+                                .entry = found->index,
+                                .nominal_count = found->nominal_count};
     csc_civil_split(at_s + found->offset_s, &local.civil);
     csc_civil_split(found->local_s, &nominal.civil);
     local.civil.us = (int32_t)(found->at_ms - at_s * SECOND_MS) * 1000;

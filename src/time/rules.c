@@ -50,14 +50,15 @@ shown(const csc_rules *rules, int64_t at_ms, csc_rules_source source,
     int64_t at_s = csc_civil_div(at_ms, SECOND_MS);
     int32_t offset_s = csc_zone_at(rules->zone, at_s).offset_s;
 
-    return (csc_rules_fire){at_ms, at_s + offset_s, offset_s, source, index};
+    return (csc_rules_fire){at_ms, at_s + offset_s, offset_s, source, index, 1};
 }
 
 static csc_rules_fire
 of_cron(const csc_dst_fire *fire, size_t index)
 {
-    return (csc_rules_fire){fire->at_s * SECOND_MS, fire->local_s,
-                            fire->offset_s, CSC_RULES_CRON, index};
+    return (csc_rules_fire){
+        fire->at_s * SECOND_MS, fire->local_s, fire->offset_s,
+        CSC_RULES_CRON,         index,         1};
 }
 
 /* How many instants are not behind at_ms. */
@@ -167,30 +168,49 @@ excluded_to(const csc_rules *rules, csc_rules_why why, size_t index,
     return local_s - csc_civil_mod(local_s, length_s) + length_s - 1;
 }
 
-/* Of a pattern that has several nominal times at this instant, the first that
- * is not excluded. */
+/* The next nominal time of a pattern at this instant that is not excluded. */
+static bool
+next_nominal(const csc_rules *rules, size_t cron, int64_t at_ms,
+             int64_t *local_s, size_t *steps)
+{
+    csc_dst_rule rule = dst_of(rules, cron);
+    size_t index;
+
+    while (
+        csc_dst_nominal(&rule, at_ms / SECOND_MS, *local_s, local_s, steps)) {
+        csc_rules_why why = why_excluded(rules, *local_s, &index);
+
+        if (why == CSC_RULES_FIRES)
+            return true;
+        *local_s = excluded_to(rules, why, index, *local_s);
+    }
+    return false;
+}
+
+/* Whether a pattern has one: *fire becomes that. */
 static bool
 other_nominal(const csc_rules *rules, size_t cron, csc_rules_fire *fire,
               size_t *steps)
 {
-    csc_dst_rule rule = dst_of(rules, cron);
-    int64_t at_s = fire->at_ms / SECOND_MS;
     int64_t local_s = INT64_MIN;
-    size_t index;
 
-    while (csc_dst_nominal(&rule, at_s, local_s, &local_s, steps)) {
-        csc_rules_why why = why_excluded(rules, local_s, &index);
+    if (!next_nominal(rules, cron, fire->at_ms, &local_s, steps))
+        return false;
+    fire->local_s = local_s;
+    fire->source = CSC_RULES_CRON;
+    fire->index = cron;
+    return true;
+}
 
-        if (why != CSC_RULES_FIRES) {
-            local_s = excluded_to(rules, why, index, local_s);
-            continue;
-        }
-        fire->local_s = local_s;
-        fire->source = CSC_RULES_CRON;
-        fire->index = cron;
-        return true;
-    }
-    return false;
+/* Counts those behind the one that the fire has. */
+static void
+count_nominals(const csc_rules *rules, csc_rules_fire *fire, size_t *steps)
+{
+    int64_t local_s = fire->local_s;
+
+    while (fire->source == CSC_RULES_CRON &&
+           next_nominal(rules, fire->index, fire->at_ms, &local_s, steps))
+        fire->nominal_count++;
 }
 
 /* Whether any source has a nominal time here that is not excluded: *fire
@@ -257,6 +277,8 @@ take_next(const csc_rules *rules, int64_t after_ms, size_t *budget,
             return CSC_RULES_NONE;
         from_ms = found.at_ms;
         is_fire = is_left(rules, &found, &steps);
+        if (is_fire)
+            count_nominals(rules, &found, &steps);
         spend(budget, steps);
         if (is_fire) {
             *fire = found;
@@ -292,6 +314,7 @@ csc_rules_previous(const csc_rules *rules, int64_t before_ms, size_t budget,
             return CSC_RULES_NONE;
         to_ms = found.at_ms;
         if (is_left(rules, &found, &steps)) {
+            count_nominals(rules, &found, &steps);
             *fire = found;
             return CSC_RULES_FOUND;
         }

@@ -55,6 +55,8 @@ typedef struct csc_rules_fire {
     int32_t offset_s;        /* the zone's at at_ms */
     csc_rules_source source; /* of several, the first in order */
     size_t index;            /* of the source */
+    size_t nominal_count;    /* of that pattern, not excluded: local_s is the
+                                least of them */
 } csc_rules_fire;
 
 typedef enum csc_rules_answer {

@@ -21,6 +21,7 @@ typedef struct expected {
     const char *local;
     const char *nominal;
     cascade_spec_clock clock;
+    size_t more; /* nominal times */
 } expected;
 
 typedef struct day {
@@ -42,6 +43,7 @@ check_fire(const cascade_spec_fire *fire, const expected *wanted)
     else
         assert_memory_equal(fire->nominal, fire->local, strlen(fire->nominal));
     assert_int_equal(fire->clock, wanted->clock);
+    assert_int_equal(fire->nominal_count, 1 + wanted->more);
     assert_int_equal(fire->at_ms, specs_ms(fire->local));
     assert_memory_equal(fire->reserved, zero, sizeof(zero));
 }
@@ -74,7 +76,7 @@ check_day(const day *d)
     for (size_t i = count; i > 0; i--) {
         assert_int_equal(cascade_spec_previous(spec, back.at_ms, &back),
                          CASCADE_OK);
-        assert_int_equal(back.at_ms, fires[i - 1].at_ms);
+        assert_memory_equal(&back, &fires[i - 1], sizeof(back));
     }
     if (count < FIRES_MAX && d->fires[count].local != NULL)
         fail_msg("%s: no %s", d->text, d->fires[count].local);
@@ -93,54 +95,106 @@ fires_tell_what_the_clocks_of_new_york_do(void **state)
          NEW_YORK,
          "2026-03-07T00:00-05:00",
          "2026-03-10T00:00-04:00",
-         {{"2026-03-07T02:30:00-05:00" IN_NY, NULL, 0},
-          {"2026-03-08T03:00:00-04:00" IN_NY, "2026-03-08T02:30:00", GAP},
-          {"2026-03-09T02:30:00-04:00" IN_NY, NULL, 0}}},
+         {{"2026-03-07T02:30:00-05:00" IN_NY, NULL, 0, 0},
+          {"2026-03-08T03:00:00-04:00" IN_NY, "2026-03-08T02:30:00", GAP, 0},
+          {"2026-03-09T02:30:00-04:00" IN_NY, NULL, 0, 0}}},
         {OF("30 2 * * *", NY, ",\"dst_gap\":\"shift\""),
          NEW_YORK,
          "2026-03-08T00:00-05:00",
          "2026-03-09T00:00-04:00",
-         {{"2026-03-08T03:30:00-04:00" IN_NY, "2026-03-08T02:30:00", GAP}}},
+         {{"2026-03-08T03:30:00-04:00" IN_NY, "2026-03-08T02:30:00", GAP, 0}}},
         {OF("30 2 * * *", NY, ",\"dst_gap\":\"skip\""),
          NEW_YORK,
          "2026-03-08T00:00-05:00",
          "2026-03-09T00:00-04:00",
-         {{NULL, NULL, 0}}},
+         {{NULL, NULL, 0, 0}}},
         {OF("30 1 * * *", NY, ""),
          NEW_YORK,
          "2026-11-01T00:00-04:00",
          "2026-11-03T00:00-05:00",
-         {{"2026-11-01T01:30:00-04:00" IN_NY, NULL, FOLD},
-          {"2026-11-02T01:30:00-05:00" IN_NY, NULL, 0}}},
+         {{"2026-11-01T01:30:00-04:00" IN_NY, NULL, FOLD, 0},
+          {"2026-11-02T01:30:00-05:00" IN_NY, NULL, 0, 0}}},
         {OF("30 1 * * *", NY, ",\"dst_fold\":\"last\""),
          NEW_YORK,
          "2026-11-01T00:00-04:00",
          "2026-11-02T00:00-05:00",
-         {{"2026-11-01T01:30:00-05:00" IN_NY, NULL, FOLD}}},
+         {{"2026-11-01T01:30:00-05:00" IN_NY, NULL, FOLD, 0}}},
         {OF("30 1 * * *", NY, ",\"dst_fold\":\"both\""),
          NEW_YORK,
          "2026-11-01T00:00-04:00",
          "2026-11-02T00:00-05:00",
-         {{"2026-11-01T01:30:00-04:00" IN_NY, NULL, FOLD},
-          {"2026-11-01T01:30:00-05:00" IN_NY, NULL, FOLD}}},
+         {{"2026-11-01T01:30:00-04:00" IN_NY, NULL, FOLD, 0},
+          {"2026-11-01T01:30:00-05:00" IN_NY, NULL, FOLD, 0}}},
         {OF("30 1 * * *", NY, ",\"dst_fold\":\"none\""),
          NEW_YORK,
          "2026-11-01T00:00-04:00",
          "2026-11-02T00:00-05:00",
-         {{NULL, NULL, 0}}},
+         {{NULL, NULL, 0, 0}}},
         {"{\"every\":\"30m\",\"zone\":\"" NY "\"}",
          NEW_YORK,
          "2026-11-01T01:30-04:00",
          "2026-11-01T02:30-05:00",
-         {{"2026-11-01T01:30:00-04:00" IN_NY, NULL, FOLD},
-          {"2026-11-01T01:00:00-05:00" IN_NY, NULL, FOLD},
-          {"2026-11-01T01:30:00-05:00" IN_NY, NULL, FOLD},
-          {"2026-11-01T02:00:00-05:00" IN_NY, NULL, 0}}},
+         {{"2026-11-01T01:30:00-04:00" IN_NY, NULL, FOLD, 0},
+          {"2026-11-01T01:00:00-05:00" IN_NY, NULL, FOLD, 0},
+          {"2026-11-01T01:30:00-05:00" IN_NY, NULL, FOLD, 0},
+          {"2026-11-01T02:00:00-05:00" IN_NY, NULL, 0, 0}}},
     };
 
     (void)state;
     for (size_t i = 0; i < COUNT(days); i++)
         check_day(&days[i]);
+}
+
+/* What clocks leave out falls together with what they show behind it. */
+static void
+a_fire_tells_how_many_times_it_stands_for(void **state)
+{
+#define MERGED(cron, more)                                  \
+    OF(cron, NY, more), NEW_YORK, "2026-03-08T00:00-05:00", \
+        "2026-03-08T03:20-04:00"
+#define AT_THREE "2026-03-08T03:00:00-04:00" IN_NY
+    static const day days[] = {
+        {MERGED("0,30 2-3 * * *", ""),
+         {{AT_THREE, "2026-03-08T02:00:00", GAP, 2}}},
+        {MERGED("* * 2,3 * * *", ",\"end\":\"2026-03-08T03:00:01-04:00\""),
+         {{AT_THREE, "2026-03-08T02:00:00", GAP, 3600}}},
+        {MERGED("0,30 2-3 * * *", ",\"exclude_cron\":\"0 2 * * *\""),
+         {{AT_THREE, "2026-03-08T02:30:00", GAP, 1}}},
+        {MERGED("0,30 2-3 * * *", ",\"exclude_cron\":\"30 2 * * *\""),
+         {{AT_THREE, "2026-03-08T02:00:00", GAP, 1}}},
+        {MERGED("0,30 2-3 * * *", ",\"exclude_cron\":\"* 2 * * *\""),
+         {{AT_THREE, NULL, 0, 0}}},
+        {MERGED("0,20 2-3 * * *", ",\"dst_gap\":\"shift\""),
+         {{AT_THREE, "2026-03-08T02:00:00", GAP, 1}}},
+        {MERGED("0,30 2-3 * * *", ",\"dst_gap\":\"skip\""),
+         {{AT_THREE, NULL, 0, 0}}},
+        {MERGED("0 * * * *", ",\"start\":\"2026-03-08T01:30-05:00\""),
+         {{AT_THREE, NULL, 0, 0}}},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(days); i++)
+        check_day(&days[i]);
+}
+
+/* Each entry has its own; the first of those at an instant is told. */
+static void
+nominal_times_are_those_of_an_entry(void **state)
+{
+    cascade_spec *spec = specs_must(
+        "{\"cron\":[\"0 3 * * *\",\"0,30 2 * * *\"],\"zone\":\"" NY "\"}",
+        NEW_YORK);
+    cascade_spec_fire fire;
+
+    (void)state;
+    assert_int_equal(
+        cascade_spec_next(spec, specs_ms("2026-03-08T00:00-05:00"), &fire),
+        CASCADE_OK);
+    assert_int_equal(fire.entry, 0);
+    assert_int_equal(fire.nominal_count, 1);
+    assert_int_equal(fire.clock, CASCADE_SPEC_CLOCK_ONCE);
+    assert_string_equal(fire.nominal, "2026-03-08T03:00:00");
+    cascade_spec_free(spec);
 }
 
 static void
@@ -152,25 +206,25 @@ fires_tell_what_other_clocks_do(void **state)
          "2026-10-04T00:00+10:30",
          "2026-10-05T00:00+11:00",
          {{"2026-10-04T02:30:00+11:00[Australia/Lord_Howe]",
-           "2026-10-04T02:15:00", GAP}}},
+           "2026-10-04T02:15:00", GAP, 0}}},
         {OF("45 1 * * *", "Australia/Lord_Howe", ",\"dst_fold\":\"both\""),
          LORD_HOWE,
          "2026-04-05T00:00+11:00",
          "2026-04-06T00:00+10:30",
-         {{"2026-04-05T01:45:00+11:00[Australia/Lord_Howe]", NULL, FOLD},
-          {"2026-04-05T01:45:00+10:30[Australia/Lord_Howe]", NULL, FOLD}}},
+         {{"2026-04-05T01:45:00+11:00[Australia/Lord_Howe]", NULL, FOLD, 0},
+          {"2026-04-05T01:45:00+10:30[Australia/Lord_Howe]", NULL, FOLD, 0}}},
         {OF("30 2 * * *", "Antarctica/Troll", ",\"dst_gap\":\"shift\""),
          TROLL,
          "2026-03-29T00:00+00:00",
          "2026-03-30T00:00+02:00",
          {{"2026-03-29T04:30:00+02:00[Antarctica/Troll]", "2026-03-29T02:30:00",
-           GAP}}},
+           GAP, 0}}},
         {OF("30 1,2 * * *", "Antarctica/Troll", ""),
          TROLL,
          "2026-03-29T00:00+00:00",
          "2026-03-30T00:00+02:00",
          {{"2026-03-29T03:00:00+02:00[Antarctica/Troll]", "2026-03-29T01:30:00",
-           GAP}}},
+           GAP, 1}}},
     };
 
     (void)state;
@@ -416,6 +470,8 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fires_tell_what_the_clocks_of_new_york_do),
+        cmocka_unit_test(a_fire_tells_how_many_times_it_stands_for),
+        cmocka_unit_test(nominal_times_are_those_of_an_entry),
         cmocka_unit_test(fires_tell_what_other_clocks_do),
         cmocka_unit_test(a_day_that_never_was_has_no_fire),
         cmocka_unit_test(a_fire_tells_its_source_and_milliseconds),
