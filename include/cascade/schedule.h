@@ -20,18 +20,21 @@
  *
  *   cron          patterns, one or a list: "0 9 * * MON-FRI"
  *   dialect       of all patterns: "ocps" (default: 5 fields, 6 with seconds
- *                 before, 7 with years behind; L W # +; @daily ...) or "quartz"
+ *                 before, 7 with years behind; L W # +; @daily ..., but not
+ *                 @reboot, which names no time) or "quartz"
  *   every         intervals, one or a list: "1h30m", or {"every": "1d"} with
  *                 "phase": "6h" (behind 1970-01-01 UTC) or "anchor": a time at
  *                 which one fires. They follow real time; a day is 24 hours.
  *                 1 s to 100 years
  *   at            times, one or a list
  *   zone          of the patterns, the excludes and the texts: a name of IANA
- *                 as in "America/New_York"; default: "UTC"
+ *                 as in "America/New_York"; default: "UTC". Not "localtime",
+ *                 "posixrules", "posix/...", "right/...": they mean another
+ *                 zone on another machine, or nothing
  *   exclude_cron  patterns, one or a list: no fire whose nominal local time
  *                 matches; one without seconds is for all of its minutes
  *   exclude_days  days, one or a list: "2026-12-25", "2026-12-24/2027-01-01",
- *                 "--12-25" (each year), "--12-24/--12-26"
+ *                 "--12-25" (each year), "--12-24/--01-06"
  *   start, end    nothing fires before `start`, nor at `end` and later
  *   dst_gap       for a nominal time that the clocks leave out: "next" (right
  *                 behind; default), "shift" (as much later as they leave out)
@@ -88,8 +91,7 @@ typedef struct cascade_spec_options {
  *                            or the zone's bytes are no zone file
  *   CASCADE_ERR_TOO_LARGE    more than the limits of above
  *   CASCADE_ERR_NOT_FOUND    the machine does not have the zone
- *   CASCADE_ERR_UNSUPPORTED  a zone file with leap seconds ("right/..."), or of
- *                            a later version
+ *   CASCADE_ERR_UNSUPPORTED  a zone file with leap seconds, or a later version
  *   CASCADE_ERR_SYSTEM       the zone's file cannot be read
  * The text of the error names the member and its entry (the first is 1). The
  * caller frees `*spec` with cascade_spec_free(). */
@@ -121,8 +123,8 @@ CASCADE_API cascade_err cascade_spec_describe(const cascade_spec *spec,
 #define CASCADE_SPEC_LIST_MAX 10000 /* fires of one call */
 
 /* What the clocks of the zone do with `nominal`. A fire that stands for several
- * (nominal_count) is GAP where the least of them is left out; so ONCE where only
- * 03:00 is not excluded, and where the entry names 03:00 alone, whatever other
+ * (nominal_count) is GAP where the least of them is left out; so ONCE where all
+ * of those are excluded, and where the entry names 03:00 alone, whatever other
  * entries have moved there. Of `every` and `at` nothing is moved: never GAP. */
 typedef enum cascade_spec_clock {
     /* They show it once: an ordinary fire. */

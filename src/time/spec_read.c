@@ -219,6 +219,24 @@ entry_name(enum member member, const list *l, char what[WHAT_SIZE])
 
 /* ---- Members ------------------------------------------------------------- */
 
+/* Names of files that mean something else on each machine, or that only some
+ * have beside the zone's own name. */
+static cascade_err
+check_zone_name(const char *name)
+{
+    if (strcmp(name, "localtime") == 0 || strcmp(name, "posixrules") == 0)
+        return csc_fail(CASCADE_ERR_INVALID,
+                        "spec: zone: %s is another zone on each machine: give "
+                        "its name, like Europe/Paris",
+                        name);
+    if (strncmp(name, "posix/", 6) == 0 || strncmp(name, "right/", 6) == 0)
+        return csc_fail(CASCADE_ERR_INVALID,
+                        "spec: zone: not every machine has %s: give the name "
+                        "without %.6s",
+                        name, name);
+    return CASCADE_OK;
+}
+
 static cascade_err
 read_zone(reader *r)
 {
@@ -231,6 +249,8 @@ read_zone(reader *r)
                           r->members[ZONE], &name);
     if (err == CASCADE_OK)
         err = csc_zone_check_name(name);
+    if (err == CASCADE_OK)
+        err = check_zone_name(name);
     if (err == CASCADE_OK)
         memcpy(r->spec->zone_name, name, strlen(name) + 1);
     return err;
@@ -259,10 +279,26 @@ read_words(reader *r)
 }
 
 static cascade_err
+read_cron(reader *r, const char *what, csc_json_span span, csc_cron *cron)
+{
+    const char *text = NULL;
+    cascade_err err =
+        read_string(r, what, "a pattern like \"0 9 * * MON-FRI\"", span, &text);
+
+    if (err == CASCADE_OK)
+        err = csc_cron_parse(what, text, r->spec->dialect, cron);
+    if (err == CASCADE_OK && cron->is_reboot)
+        return csc_fail(CASCADE_ERR_INVALID,
+                        "%s: @reboot names no time: start the cascade when "
+                        "your program begins",
+                        what);
+    return err;
+}
+
+static cascade_err
 read_crons(reader *r, enum member member, csc_spec_crons *crons)
 {
     char what[WHAT_SIZE];
-    const char *text = NULL;
     list l;
     cascade_err err =
         count_list(r, member, CASCADE_SPEC_CRON_MAX, &crons->count);
@@ -275,13 +311,9 @@ read_crons(reader *r, enum member member, csc_spec_crons *crons)
     if (crons->crons == NULL)
         return csc_fail_memory();
     list_begin(&l, r->members[member]);
-    while (err == CASCADE_OK && list_next(&l)) {
-        err = read_string(r, entry_name(member, &l, what),
-                          "a pattern like \"0 9 * * MON-FRI\"", l.value, &text);
-        if (err == CASCADE_OK)
-            err = csc_cron_parse(what, text, r->spec->dialect,
-                                 &crons->crons[l.count - 1]);
-    }
+    while (err == CASCADE_OK && list_next(&l))
+        err = read_cron(r, entry_name(member, &l, what), l.value,
+                        &crons->crons[l.count - 1]);
     return err;
 }
 

@@ -296,7 +296,6 @@ a_spec_that_never_fires_says_so(void **state)
 {
     static const char *const never[] = {
         "{\"cron\":\"0 0 31 2 *\"}",
-        "{\"cron\":\"@reboot\"}",
         "{\"at\":\"2026-01-01T00:00Z\",\"end\":\"2025-01-01T00:00Z\"}",
         "{\"at\":\"2026-01-01T00:00Z\",\"exclude_days\":\"--01-01\"}",
         "{\"at\":\"2026-01-01T00:00Z\",\"start\":\"2026-01-01T00:00:00.001Z\"}",
