@@ -14,6 +14,7 @@
 
 #define MONTHS 12
 #define LEAP_YEAR 2000 /* a date of each year is one of this one */
+#define LEAP_YEAR_DAYS 366
 
 typedef struct range {
     int64_t first;
@@ -29,7 +30,7 @@ struct csc_calendar {
 /* ---- Entries ------------------------------------------------------------- */
 
 typedef struct entry {
-    bool is_yearly; /* then of LEAP_YEAR */
+    bool is_yearly; /* then of LEAP_YEAR; over New Year last < first */
     range days;
 } entry;
 
@@ -70,15 +71,31 @@ parse_entry(const char *text, entry *e)
     e->days.last = e->days.first;
     if (*at == '/')
         at = parse_day(at + 1, e->is_yearly, &e->days.last);
-    return at != NULL && *at == '\0' && e->days.first <= e->days.last;
+    return at != NULL && *at == '\0' &&
+           (e->is_yearly || e->days.first <= e->days.last);
+}
+
+/* Of each year: `day` is of LEAP_YEAR. */
+static bool
+has_day(const entry *e, int64_t day)
+{
+    bool is_behind = day >= e->days.first;
+    bool is_before = day <= e->days.last;
+
+    return e->days.first <= e->days.last ? is_behind && is_before
+                                         : is_behind || is_before;
 }
 
 static void
-add_yearly(csc_calendar *calendar, const range *days)
+add_yearly(csc_calendar *calendar, const entry *e)
 {
-    for (int64_t day = days->first; day <= days->last; day++) {
+    int64_t first = csc_civil_days(LEAP_YEAR, 1, 1);
+
+    for (int64_t day = first; day < first + LEAP_YEAR_DAYS; day++) {
         csc_civil civil;
 
+        if (!has_day(e, day))
+            continue;
         csc_civil_date(day, &civil);
         calendar->yearly[civil.month] |= UINT32_C(1) << civil.day;
     }
@@ -125,10 +142,11 @@ fill(csc_calendar *calendar, const char *what, const char *const *entries,
             return csc_fail(CASCADE_ERR_INVALID,
                             "%s: entry %zu is neither a day like 2026-12-25 or "
                             "--12-25 (each year) nor days like "
-                            "2026-12-24/2027-01-01, in this order",
+                            "2026-12-24/2027-01-01, in this order, or "
+                            "--12-24/--01-06",
                             what, i + 1);
         if (e.is_yearly)
-            add_yearly(calendar, &e.days);
+            add_yearly(calendar, &e);
         else
             calendar->ranges[calendar->count++] = e.days;
     }
@@ -198,5 +216,5 @@ csc_calendar_entry_has(const char *text, int64_t days)
         csc_civil_date(days, &civil);
         day = csc_civil_days(LEAP_YEAR, civil.month, civil.day);
     }
-    return day >= e.days.first && day <= e.days.last;
+    return has_day(&e, day);
 }

@@ -6,7 +6,7 @@
  *   2026-12-25               a day
  *   2026-12-24/2027-01-01    days from one to another, both in it
  *   --12-25                  a day of each year
- *   --12-24/--12-26          days of each year, both in it; not over New Year
+ *   --12-24/--01-06          days of each year, both in it, also over New Year
  *
  * 29 February of each year is only where it is.
  */

@@ -194,14 +194,19 @@ intervals_end_with_the_years(void **state)
 
 /* ---- Calendars ----------------------------------------------------------- */
 
-static bool
-has(const csc_calendar *calendar, const char *date)
+static int64_t
+days_of(const char *date)
 {
     csc_civil civil;
 
     assert_int_equal(csc_civil_parse_date(date, &civil), 10);
-    return csc_calendar_has(calendar,
-                            csc_civil_days(civil.year, civil.month, civil.day));
+    return csc_civil_days(civil.year, civil.month, civil.day);
+}
+
+static bool
+has(const csc_calendar *calendar, const char *date)
+{
+    return csc_calendar_has(calendar, days_of(date));
 }
 
 static void
@@ -243,6 +248,40 @@ calendars_have_days_and_ranges(void **state)
     assert_false(has(calendar, "2026-03-01"));
     assert_true(has(calendar, "2030-05-02"));
     assert_false(has(calendar, "2030-05-04"));
+    csc_calendar_free(calendar);
+}
+
+/* By the list and by the entry alone. */
+static void
+days_of_each_year_may_go_over_new_year(void **state)
+{
+    static const struct {
+        const char *day;
+        bool is_in;
+    } table[] = {{"2026-12-23", false}, {"2026-12-24", true},
+                 {"2026-12-31", true},  {"2027-01-01", true},
+                 {"2030-01-06", true},  {"2027-01-07", false},
+                 {"2028-02-29", false}, {"2026-07-01", false}};
+    const char *entry = "--12-24/--01-06";
+    const char *all_but_a_day = "--03-01/--02-28";
+    csc_calendar *calendar = NULL;
+
+    (void)state;
+    assert_int_equal(csc_calendar_create("c", &entry, 1, &calendar),
+                     CASCADE_OK);
+    for (size_t i = 0; i < COUNT(table); i++) {
+        int64_t days = days_of(table[i].day);
+
+        assert_int_equal(csc_calendar_has(calendar, days), table[i].is_in);
+        assert_int_equal(csc_calendar_entry_has(entry, days), table[i].is_in);
+    }
+    csc_calendar_free(calendar);
+    assert_int_equal(csc_calendar_create("c", &all_but_a_day, 1, &calendar),
+                     CASCADE_OK);
+    for (int64_t days = csc_civil_days(2028, 1, 1);
+         days < csc_civil_days(2029, 1, 1); days++)
+        assert_int_equal(csc_calendar_has(calendar, days),
+                         days != csc_civil_days(2028, 2, 29));
     csc_calendar_free(calendar);
 }
 
@@ -291,7 +330,7 @@ what_is_no_day_is_refused_by_its_entry(void **state)
                                       "2026-12-25/",
                                       "2026-12-25/2026-12-24",
                                       "2026-12-25/--12-26",
-                                      "--12-26/--12-25",
+                                      "--12-26/2026-12-25",
                                       "Christmas"};
 
     (void)state;
@@ -783,6 +822,7 @@ main(void)
         cmocka_unit_test(intervals_go_on_from_their_anchor),
         cmocka_unit_test(intervals_end_with_the_years),
         cmocka_unit_test(calendars_have_days_and_ranges),
+        cmocka_unit_test(days_of_each_year_may_go_over_new_year),
         cmocka_unit_test(a_calendar_may_be_empty),
         cmocka_unit_test(an_entry_alone_tells_what_days_it_has),
         cmocka_unit_test(what_is_no_day_is_refused_by_its_entry),
