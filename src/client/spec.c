@@ -111,13 +111,13 @@ cascade_spec_create(const char *text, const cascade_spec_options *options,
 
 /* A text of the caller's as a JSON string. */
 static cascade_err
-add_string(const char *what, const char *text, csc_buf *out)
+add_string(const char *what, const char *text, size_t max, csc_buf *out)
 {
-    size_t len = strnlen(text, CSC_CRON_TEXT_MAX + 1);
+    size_t len = strnlen(text, max + 1);
 
-    if (len > CSC_CRON_TEXT_MAX)
-        return csc_fail(CASCADE_ERR_TOO_LARGE, "spec: %s: %d bytes at most",
-                        what, CSC_CRON_TEXT_MAX);
+    if (len > max)
+        return csc_fail(CASCADE_ERR_TOO_LARGE, "spec: %s: %zu bytes at most",
+                        what, max);
     if (!csc_json_utf8_is(text, len))
         return csc_fail(CASCADE_ERR_INVALID, "spec: %s: it is no UTF-8", what);
     csc_json_add_string(out, text);
@@ -130,10 +130,10 @@ write_cron(const char *cron, const char *zone, csc_buf *out)
     cascade_err err;
 
     csc_buf_add_text(out, "{\"cron\":");
-    err = add_string("cron", cron, out);
+    err = add_string("cron", cron, CSC_CRON_TEXT_MAX, out);
     if (err == CASCADE_OK && zone != NULL) {
         csc_buf_add_text(out, ",\"zone\":");
-        err = add_string("zone", zone, out);
+        err = add_string("zone", zone, CSC_ZONE_NAME_MAX, out);
     }
     csc_buf_add_char(out, '}');
     return err == CASCADE_OK && out->failed ? csc_fail_memory() : err;
@@ -341,9 +341,13 @@ tell_why(const cascade_spec *spec, cascade_spec_answer *answer)
                        "no pattern, interval or time names this instant");
         break;
     case CASCADE_SPEC_BEFORE_START:
-        (void)snprintf(text, CASCADE_SPEC_ANSWER_SIZE,
-                       "it is before the start, %s",
-                       csc_spec_time(spec->start_ms, time));
+        if (spec->start_ms == 0)
+            (void)snprintf(text, CASCADE_SPEC_ANSWER_SIZE,
+                           "nothing fires before the year 1970");
+        else
+            (void)snprintf(text, CASCADE_SPEC_ANSWER_SIZE,
+                           "it is before the start, %s",
+                           csc_spec_time(spec->start_ms, time));
         break;
     case CASCADE_SPEC_BEHIND_END:
         (void)snprintf(text, CASCADE_SPEC_ANSWER_SIZE,

@@ -29,6 +29,9 @@ keep_given(cascade_spec *spec, const char *text, char **given)
     cascade_err err = csc_json_canon("spec", text, strlen(text),
                                      CASCADE_SPEC_TEXT_MAX, &canonical);
 
+    if (err == CASCADE_ERR_TOO_LARGE)
+        err = csc_fail(CASCADE_ERR_TOO_LARGE, "spec: it has over %d bytes",
+                       CASCADE_SPEC_TEXT_MAX);
     if (err == CASCADE_OK) {
         *given = csc_arena_strndup(&spec->arena, canonical.data, canonical.len);
         if (*given == NULL)

@@ -16,6 +16,7 @@
 #define US_OF_MS 1000
 #define SECOND_MS 1000
 #define WHAT_SIZE 64
+#define NAME_TOLD_MAX 40 /* bytes */
 
 enum member {
     AT,
@@ -124,8 +125,10 @@ parse_time(const reader *r, const char *what, const char *text, int64_t *at_ms)
     return CASCADE_OK;
 }
 
+/* `last_ms` is the greatest that may stand there. */
 static cascade_err
-read_time(reader *r, const char *what, csc_json_span span, int64_t *at_ms)
+read_time_to(reader *r, const char *what, csc_json_span span, int64_t last_ms,
+             int64_t *at_ms)
 {
     const char *text = NULL;
     cascade_err err = CASCADE_OK;
@@ -141,11 +144,17 @@ read_time(reader *r, const char *what, csc_json_span span, int64_t *at_ms)
     }
     if (err != CASCADE_OK)
         return err;
-    if (read_ms < 0 || read_ms >= CSC_INTERVAL_END_MS)
+    if (read_ms < 0 || read_ms > last_ms)
         return csc_fail(CASCADE_ERR_INVALID,
                         "%s: times are of the years 1970 to 2199", what);
     *at_ms = read_ms;
     return CASCADE_OK;
+}
+
+static cascade_err
+read_time(reader *r, const char *what, csc_json_span span, int64_t *at_ms)
+{
+    return read_time_to(r, what, span, CSC_INTERVAL_END_MS - 1, at_ms);
 }
 
 static cascade_err
@@ -485,7 +494,8 @@ read_bounds(reader *r)
     if (has(r, START))
         err = read_time(r, "spec: start", r->members[START], &spec->start_ms);
     if (err == CASCADE_OK && has(r, END))
-        err = read_time(r, "spec: end", r->members[END], &spec->end_ms);
+        err = read_time_to(r, "spec: end", r->members[END], CSC_INTERVAL_END_MS,
+                           &spec->end_ms);
     if (err == CASCADE_OK && has(r, END) && spec->end_ms <= spec->start_ms)
         return csc_fail(CASCADE_ERR_INVALID,
                         "spec: end: it is not behind the start");
@@ -494,13 +504,20 @@ read_bounds(reader *r)
 
 /* ---- The whole ----------------------------------------------------------- */
 
+/* The name is as it stands in canonical JSON: escaped. It is cut between
+ * characters. */
 static cascade_err
-fail_member(void)
+fail_member(csc_json_span name)
 {
+    size_t len = name.len < NAME_TOLD_MAX ? name.len : NAME_TOLD_MAX;
+
+    while (len < name.len && (name.data[len] & 0xc0) == 0x80)
+        len--;
     return csc_fail(CASCADE_ERR_INVALID,
-                    "spec: a member is none of zone, cron, dialect, every, at, "
-                    "exclude_cron, exclude_days, start, end, dst_gap, "
-                    "dst_fold");
+                    "spec: \"%.*s%s\" is none of zone, cron, dialect, every, "
+                    "at, exclude_cron, exclude_days, start, end, dst_gap, "
+                    "dst_fold",
+                    (int)len, name.data, len < name.len ? "..." : "");
 }
 
 static cascade_err
@@ -520,7 +537,7 @@ find_members(reader *r, const char *canonical)
                !csc_json_read_is(iter.key, names[member]))
             member++;
         if (member == MEMBER_COUNT)
-            return fail_member();
+            return fail_member(iter.key);
         r->members[member] = iter.value;
     }
     return CASCADE_OK;

@@ -219,7 +219,7 @@ csc_spec_describe(const cascade_spec *spec, csc_buf *out)
     tell_crons(&spec->crons, "", out);
     tell_intervals(spec, out);
     tell_times(spec, out);
-    tell_crons(&spec->exclude_crons, "not ", out);
+    tell_crons(&spec->exclude_crons, "except ", out);
     tell_bounds(spec, out);
     tell_zone(spec, out);
 }

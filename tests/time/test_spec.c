@@ -49,6 +49,9 @@ a_spec_has_a_canonical_text(void **state)
          "\"end\":\"2199-12-31T23:59:59.999Z\",\"exclude_days\":[]}",
          "{\"at\":[\"2026-01-01T00:00:00+00:00\"],"
          "\"end\":\"2199-12-31T23:59:59.999+00:00\",\"zone\":\"UTC\"}"},
+        {"{\"every\":\"1d\",\"end\":\"2200-01-01T00:00Z\"}",
+         "{\"end\":\"2200-01-01T00:00:00+00:00\",\"zone\":\"UTC\","
+         "\"every\":[\"1d\"]}"},
         {"{\"every\":\"1s\",\"start\":\"2026-01-01T00:00Z\","
          "\"exclude_cron\":\"* 0-5 * * *\",\"exclude_days\":\"--12-25\"}",
          "{\"zone\":\"UTC\",\"every\":[\"1s\"],"
@@ -89,6 +92,13 @@ the_short_form_is_a_pattern_and_a_zone(void **state)
     assert_non_null(strstr(cascade_errmsg(), "cron 1: hour field, byte 3"));
     assert_int_equal(cascade_spec_create_cron("* * * * *", "../UTC", &spec),
                      CASCADE_ERR_INVALID);
+    assert_int_equal(
+        cascade_spec_create_cron(
+            "@daily",
+            "A123456789012345678901234567890123456789012345678901234567890/234",
+            &spec),
+        CASCADE_ERR_TOO_LARGE);
+    assert_string_equal(cascade_errmsg(), "spec: zone: 64 bytes at most");
     assert_int_equal(cascade_spec_create_cron("\xff", NULL, &spec),
                      CASCADE_ERR_INVALID);
     assert_int_equal(cascade_spec_create_cron("@daily", "\xff", &spec),
@@ -116,8 +126,15 @@ static const struct {
     {"null", CASCADE_ERR_INVALID, "an object like"},
     {"{}", CASCADE_ERR_INVALID, "none of cron, every and at"},
     {"{\"cron\":[]}", CASCADE_ERR_INVALID, "none of cron, every and at"},
-    {"{\"crom\":\"@daily\"}", CASCADE_ERR_INVALID, "a member is none of"},
-    {"{\"\":1}", CASCADE_ERR_INVALID, "a member is none of"},
+    {"{\"crom\":\"@daily\"}", CASCADE_ERR_INVALID,
+     "spec: \"crom\" is none of zone, cron"},
+    {"{\"\":1}", CASCADE_ERR_INVALID, "spec: \"\" is none of"},
+    {"{\"a\\nb\":1}", CASCADE_ERR_INVALID, "spec: \"a\\nb\" is none of"},
+    {"{\"123456789012345678901234567890123456789\u00e9\":1}",
+     CASCADE_ERR_INVALID,
+     "\"123456789012345678901234567890123456789...\" is none of"},
+    {"{\"1234567890123456789012345678901234567890\":1}", CASCADE_ERR_INVALID,
+     "\"1234567890123456789012345678901234567890\" is none of"},
     {"{\"cron\":5}", CASCADE_ERR_INVALID, "spec: cron 1: it is a pattern"},
     {"{\"cron\":null}", CASCADE_ERR_INVALID, "spec: cron 1: it is"},
     {"{\"cron\":{}}", CASCADE_ERR_INVALID, "spec: cron 1: it is"},
@@ -183,6 +200,8 @@ static const struct {
      "spec: at 1: times are of the years 1970 to 2199"},
     {"{\"at\":\"2200-01-01T00:00Z\"}", CASCADE_ERR_INVALID,
      "spec: at 1: times are of the years"},
+    {"{\"at\":5,\"end\":\"2200-01-01T00:00:00.001Z\"}", CASCADE_ERR_INVALID,
+     "spec: end: times are of the years"},
     {"{\"at\":9223372036854775807}", CASCADE_ERR_INVALID,
      "spec: at 1: times are of the years"},
     {"{\"at\":-1}", CASCADE_ERR_INVALID, "spec: at 1: times are of"},
@@ -266,6 +285,7 @@ a_text_is_bounded_as_given_and_as_kept(void **state)
     assert_non_null(text);
     sprintf(text, "{\"at\":5}%s", blanks);
     assert_int_equal(specs_create(text, NULL, &spec), CASCADE_ERR_TOO_LARGE);
+    assert_string_equal(cascade_errmsg(), "spec: it has over 262144 bytes");
     text[CASCADE_SPEC_TEXT_MAX] = '\0';
     cascade_spec_free(specs_must(text, NULL));
     /* Numbers become times of 29 bytes. */
@@ -356,7 +376,7 @@ a_spec_is_told_in_english(void **state)
          "\"start\":\"2026-01-01T00:00Z\",\"end\":\"2027-01-01T00:00Z\"}",
          "at 1970-01-01T00:00:00+00:00, 1970-01-01T00:00:01+00:00, "
          "1970-01-01T00:00:02+00:00 and 2 later times\n"
-         "not every minute, on Sunday\n"
+         "except every minute, on Sunday\n"
          "not on 2 listed days or ranges\n"
          "from 2026-01-01T00:00:00+00:00 on\n"
          "before 2027-01-01T00:00:00+00:00\n"

@@ -434,6 +434,23 @@ an_instant_is_explained(void **state)
 }
 
 static void
+years_end_where_specs_do(void **state)
+{
+    cascade_spec *spec =
+        specs_must("{\"every\":\"1d\",\"end\":\"2200-01-01T00:00Z\"}", NULL);
+    cascade_spec_answer answer;
+    cascade_spec_fire fire;
+
+    (void)state;
+    assert_int_equal(cascade_spec_previous(spec, INT64_MAX, &fire), CASCADE_OK);
+    assert_string_equal(fire.nominal, "2199-12-31T00:00:00");
+    assert_int_equal(cascade_spec_explain(spec, -1, &answer), CASCADE_OK);
+    assert_int_equal(answer.why, CASCADE_SPEC_BEFORE_START);
+    assert_string_equal(answer.text, "nothing fires before the year 1970");
+    cascade_spec_free(spec);
+}
+
+static void
 null_is_refused_everywhere(void **state)
 {
     cascade_spec *spec = specs_must("{\"at\":5}", NULL);
@@ -478,6 +495,7 @@ main(void)
         cmocka_unit_test(excludes_that_leave_nothing_say_so_far),
         cmocka_unit_test(a_list_may_be_long_and_goes_on),
         cmocka_unit_test(an_instant_is_explained),
+        cmocka_unit_test(years_end_where_specs_do),
         cmocka_unit_test(null_is_refused_everywhere),
     };
 
