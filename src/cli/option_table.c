@@ -5,13 +5,11 @@
  */
 #include "command.h"
 
+#include <cascade/schedule.h>
 #include <limits.h>
 
 /* Function ids, and what is given in numbers of 32 bits. */
 #define PLACE_MAX INT32_MAX
-
-/* Of one preview. */
-#define FIRES_MAX 10000
 
 const struct option_spec option_table[OPTION_COUNT] = {
     [OPTION_STORE] = {"store", KIND_TEXT, "URL",
@@ -199,7 +197,8 @@ const struct option_spec option_table[OPTION_COUNT] = {
                           "default: now",
                           0, 0},
     [OPTION_COUNT_FIRES] = {"count", KIND_NUMBER, "N",
-                            "so many fires; default: 10", 1, FIRES_MAX},
+                            "so many fires; default: 10", 1,
+                            CASCADE_SPEC_LIST_MAX},
     [OPTION_DIALECT] = {"dialect", KIND_CHOICE, "ocps|quartz",
                         "how the pattern is written: 5 fields, 6 with seconds "
                         "before, 7 with years behind (ocps, the default), or "

@@ -71,6 +71,7 @@ t schedule preview '0 9 * * *' '0 10 * * *'
 t schedule preview @daily --every 1h
 t schedule preview --spec "$work/spec" --zone UTC
 t schedule preview --spec "$work/spec" --dialect ocps
+t schedule preview --every 1h --dialect quartz
 t schedule preview '61 * * * *'
 t schedule preview '0 9 * * *' --dialect quartz
 t schedule preview --every 5x
@@ -78,6 +79,8 @@ t schedule preview --every 500ms
 t schedule preview @daily --zone America/Nowhere
 t schedule preview @daily --zone Europe/Paris
 t schedule preview @daily --zone ../etc/passwd
+t schedule preview @daily --zone localtime
+t schedule preview @reboot
 t schedule preview @daily --from tomorrow
 t schedule preview @daily --from 2026-01-01T00:00
 t schedule preview @daily --count 0

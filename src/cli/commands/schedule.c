@@ -44,6 +44,10 @@ check_usage(const struct settings *settings)
     if (sources != 1)
         return settings_refuse(settings, "it needs a pattern like '0 9 * * *', "
                                          "--every or --spec, one of them");
+    if (settings_has(settings, OPTION_EVERY) &&
+        settings_has(settings, OPTION_DIALECT))
+        return settings_refuse(settings, "a dialect is of patterns: --every "
+                                         "has none");
     if (settings_has(settings, OPTION_SPEC) &&
         (settings_has(settings, OPTION_ZONE) ||
          settings_has(settings, OPTION_DIALECT)))
@@ -76,6 +80,18 @@ write_spec(const struct settings *settings)
     return text;
 }
 
+/* A zone that is not there is a wrong input: "not found" says that nothing
+ * fires. */
+static int
+end_open(cascade_err err)
+{
+    int code = session_end(NULL, err);
+
+    return err == CASCADE_ERR_NOT_FOUND || err == CASCADE_ERR_UNSUPPORTED
+               ? EXIT_USAGE
+               : code;
+}
+
 static int
 open_spec(const struct settings *settings, cascade_spec **spec)
 {
@@ -92,7 +108,7 @@ open_spec(const struct settings *settings, cascade_spec **spec)
     }
     cascade_err err = cascade_spec_create(text, NULL, spec);
     free(text);
-    return session_end(NULL, err);
+    return end_open(err);
 }
 
 /* As times in a spec are read. */
@@ -174,13 +190,13 @@ find_fires(struct preview *preview)
     return err;
 }
 
-/* What to say of a change of clocks; "" for none. */
+/* What to say of a change of clocks. */
 static const char *
 clock_mark(const cascade_spec_fire *fire, char *text, size_t size)
 {
-    *text = '\0';
     switch (fire->clock) {
     case CASCADE_SPEC_CLOCK_ONCE:
+        snprintf(text, size, "-");
         break;
     case CASCADE_SPEC_CLOCK_GAP:
         snprintf(text, size, "moved: clocks leave out %s", fire->nominal);

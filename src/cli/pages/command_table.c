@@ -180,7 +180,8 @@ const struct command command_table[] = {
      "`cascade schedule preview '0 9 * * MON-FRI' --zone Europe/Paris` tells "
      "what was understood, and when it fires next; marked is what a change of "
      "clocks moves, or what clocks show more than once. It needs no store. "
-     "The exit code is 3 when it does not fire any more, or never.",
+     "The exit code is 3 when it does not fire any more, or never, and 5 when "
+     "excludes leave nothing as far as was looked.",
      LIST(OPTION_ZONE, OPTION_FROM_TIME, OPTION_COUNT_FIRES, OPTION_DIALECT,
           OPTION_EVERY, OPTION_SPEC, OPTION_JSON),
      STORE_NONE, run_schedule},
