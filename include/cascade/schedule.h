@@ -49,12 +49,15 @@
  * begins with * follows real time: it fires whenever the clock shows a match.
  * In a gap of three hours or more (a day that never was) nothing fires.
  *
- * THE CANONICAL TEXT, cascade_spec_text(), is what to store: it gives the same
- * spec again, in this release and later ones. What it leaves out has its
- * default of above, which never changes.
+ * THE CANONICAL TEXT, cascade_spec_text(), is what to store: with the same
+ * options (zone_bytes, interval_min_ms) it gives the same spec again, in this
+ * release and later ones. What it leaves out has its default of above, which
+ * never changes. Without zone_bytes the zone is what the machine knows then.
  *
  * THREADS: a spec never changes; any thread may use it. It has no connection to
- * a process: after fork() the child may use its copy.
+ * a process: after fork() the child may use its copy. Making one may read TZDIR
+ * of the environment: no other thread may change that meanwhile (setenv()). A
+ * program that has more rights than its user does not read it.
  */
 #ifndef CASCADE_SCHEDULE_H
 #define CASCADE_SCHEDULE_H
@@ -166,8 +169,12 @@ typedef struct cascade_spec_fire {
  *   CASCADE_ERR_NOT_FOUND  there is none, and never will be. With INT64_MIN for
  *                          after_ms: the spec never fires
  *   CASCADE_ERR_AGAIN      none so far, up to and with fire->at_ms, which is
- *                          set (the rest is zero): go on with that for
- *                          after_ms, or ask again then */
+ *                          set (the rest is zero): to go on, call it with that
+ *                          for after_ms. The same call gives the same again
+ * NOT_FOUND comes at once only where cron, every and at have nothing more.
+ * Where excludes leave nothing of very many times, AGAIN comes first, maybe a
+ * million times: so bound how often you go on, or go on when fire->at_ms has
+ * come, since nothing fires until then. */
 CASCADE_API cascade_err cascade_spec_next(const cascade_spec *spec,
                                           int64_t after_ms,
                                           cascade_spec_fire *fire);
