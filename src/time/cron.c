@@ -359,7 +359,7 @@ csc_cron_next(const csc_cron *cron, int64_t after_s, int64_t *local_s)
     int32_t second;
     csc_civil civil;
 
-    if (cron->is_reboot || after_s >= last_s())
+    if (cron->is_never || after_s >= last_s())
         return false;
     from_s = after_s < first_s() ? first_s() : after_s + 1;
     days = csc_civil_div(from_s, CSC_CIVIL_DAY_S);
@@ -383,7 +383,7 @@ csc_cron_previous(const csc_cron *cron, int64_t before_s, int64_t *local_s)
     int32_t second;
     csc_civil civil;
 
-    if (cron->is_reboot || before_s <= first_s())
+    if (cron->is_never || before_s <= first_s())
         return false;
     to_s = before_s > last_s() ? last_s() : before_s - 1;
     days = csc_civil_div(to_s, CSC_CIVIL_DAY_S);

@@ -44,8 +44,10 @@
  * - What the month does not have does not match in it: 31W in June.
  * - @reboot is read and never matches.
  *
- * A pattern that never matches (31 February) is a good one, as the standard
- * has it: csc_cron_next() finds nothing.
+ * A pattern that never matches (31 February) is a good one, as the standard has
+ * it: csc_cron_next() finds nothing. All years are looked through for that, so
+ * it is done once, when the pattern is parsed: a search asks each of 64
+ * patterns for each candidate.
  */
 #ifndef CSC_TIME_CRON_H
 #define CSC_TIME_CRON_H
@@ -84,6 +86,7 @@ typedef struct csc_cron_days {
 typedef struct csc_cron {
     csc_cron_dialect dialect;
     bool is_reboot;   /* @reboot */
+    bool is_never;    /* nothing matches, @reboot too */
     bool is_periodic; /* see dst.h */
     bool has_seconds; /* a field for them */
     bool has_years;

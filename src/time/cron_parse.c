@@ -545,6 +545,7 @@ csc_cron_parse(const char *what, const char *text, csc_cron_dialect dialect,
 {
     parser p = {.what = what, .text = text, .dialect = dialect};
     const char *at = text + strspn(text, " \t");
+    int64_t first_s;
     bool is_good;
 
     if (strnlen(text, CSC_CRON_TEXT_MAX + 1) > CSC_CRON_TEXT_MAX)
@@ -558,6 +559,8 @@ csc_cron_parse(const char *what, const char *text, csc_cron_dialect dialect,
         is_good = parse_fields(&p);
     if (!is_good)
         return CASCADE_ERR_INVALID;
+    p.cron.is_never =
+        p.cron.is_reboot || !csc_cron_next(&p.cron, INT64_MIN, &first_s);
     *cron = p.cron;
     return CASCADE_OK;
 }

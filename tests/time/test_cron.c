@@ -86,6 +86,7 @@ check_never(const char *pattern, csc_cron_dialect dialect)
         csc_cron_previous(&cron, INT64_MAX, &at_s))
         fail_match(pattern, "never", at_s);
     assert_int_equal(at_s, 42);
+    assert_true(cron.is_never);
 }
 
 typedef struct refused {
@@ -313,7 +314,7 @@ ocps_1_1_has_nicknames(void **state)
     (void)state;
     check_all(table, COUNT(table), CSC_CRON_OCPS);
     check_refused(bad, COUNT(bad), CSC_CRON_OCPS);
-    assert_true(cron.is_reboot);
+    assert_true(cron.is_reboot && cron.is_never);
     assert_false(csc_cron_matches(&cron, 0));
     check_never("@reboot", CSC_CRON_OCPS);
 }

@@ -292,6 +292,20 @@ a_fire_tells_its_source_and_milliseconds(void **state)
 }
 
 static void
+patterns_that_never_match_keep_their_place(void **state)
+{
+    cascade_spec *spec =
+        specs_must("{\"cron\":[\"0 0 31 2 *\",\"0 9 * * *\"]}", NULL);
+    cascade_spec_fire fire;
+
+    (void)state;
+    assert_int_equal(cascade_spec_next(spec, 0, &fire), CASCADE_OK);
+    assert_string_equal(fire.nominal, "1970-01-01T09:00:00");
+    assert_int_equal(fire.entry, 1);
+    cascade_spec_free(spec);
+}
+
+static void
 a_spec_that_never_fires_says_so(void **state)
 {
     static const char *const never[] = {
@@ -491,6 +505,7 @@ main(void)
         cmocka_unit_test(fires_tell_what_other_clocks_do),
         cmocka_unit_test(a_day_that_never_was_has_no_fire),
         cmocka_unit_test(a_fire_tells_its_source_and_milliseconds),
+        cmocka_unit_test(patterns_that_never_match_keep_their_place),
         cmocka_unit_test(a_spec_that_never_fires_says_so),
         cmocka_unit_test(excludes_that_leave_nothing_say_so_far),
         cmocka_unit_test(a_list_may_be_long_and_goes_on),
