@@ -38,7 +38,8 @@
 #include "time/cron.h"
 #include "time/zone.h"
 
-#define CSC_DST_GAP_MAX_S (3 * 3600) /* a gap that long is never moved out of */
+/* A gap that long is never moved out of. */
+#define CSC_DST_GAP_MAX_S (INT64_C(3) * 3600)
 
 typedef enum csc_dst_gap {
     CSC_DST_GAP_NEXT,
