@@ -102,3 +102,13 @@ made_s(const char *text)
         fail_msg("%s: %s", text, cascade_errmsg());
     return csc_civil_seconds(&stamp.civil) - stamp.offset_s;
 }
+
+csc_cron
+made_cron(const char *text)
+{
+    csc_cron cron;
+
+    if (csc_cron_parse("cron", text, CSC_CRON_OCPS, &cron) != CASCADE_OK)
+        fail_msg("%s: %s", text, cascade_errmsg());
+    return cron;
+}

@@ -8,10 +8,6 @@
 #include "cascade/schedule.h"
 #include "time/made.h"
 
-#define NEW_YORK "EST5EDT,M3.2.0,M11.1.0"
-#define LORD_HOWE "<+1030>-10:30<+11>-11,M10.1.0,M4.1.0"
-#define TROLL "<+00>0<+02>-2,M3.5.0/1,M10.5.0/3"
-
 /* A pattern in a zone, and further members. */
 #define OF(cron, zone, more) \
     "{\"cron\":\"" cron "\",\"zone\":\"" zone "\"" more "}"

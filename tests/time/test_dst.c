@@ -13,23 +13,7 @@
 #include "time/made.h"
 #include "time/pattern.h"
 
-#define NEW_YORK "EST5EDT,M3.2.0,M11.1.0"
-#define SANTIAGO "<-04>4<-03>,M9.1.6/24,M4.1.6/24"
-#define CAIRO "EET-2EEST,M4.5.5/0,M10.5.4/24"
-#define LORD_HOWE "<+1030>-10:30<+11>-11,M10.1.0,M4.1.0"
-#define TROLL "<+00>0<+02>-2,M3.5.0/1,M10.5.0/3"
-#define DUBLIN "IST-1GMT0,M10.5.0,M3.5.0/1"
 #define FIRES_MAX 12
-
-static csc_cron
-parsed(const char *text)
-{
-    csc_cron cron;
-
-    if (csc_cron_parse("cron", text, CSC_CRON_OCPS, &cron) != CASCADE_OK)
-        fail_msg("%s: %s", text, cascade_errmsg());
-    return cron;
-}
 
 /* A day's fires, as the clock shows them, with offset; NULL ends them. */
 typedef struct day {
@@ -64,7 +48,7 @@ check_same(const csc_dst_fire *fire, const csc_dst_fire *other)
 static void
 check_day(const day *d)
 {
-    csc_cron cron = parsed(d->pattern);
+    csc_cron cron = made_cron(d->pattern);
     csc_zone *zone = made_zone("Some/City", d->zone);
     csc_dst_rule rule = {&cron, zone, d->gap, d->fold};
     csc_dst_fire fires[FIRES_MAX + 1];
@@ -241,7 +225,7 @@ a_day_that_never_was_is_skipped(void **state)
     static const made_change changes[] = {{1325239200, 1}};
     made_file file = {'2', kinds, 2, changes, 1, ""};
     csc_zone *zone = made_zone_of("Pacific/Apia", &file);
-    csc_cron cron = parsed("0 12 * * *");
+    csc_cron cron = made_cron("0 12 * * *");
     csc_dst_outcome out;
 
     (void)state;
@@ -379,7 +363,7 @@ static void
 a_fire_names_all_its_nominal_times(void **state)
 {
     csc_zone *zone = made_zone("Some/City", NEW_YORK);
-    csc_cron cron = parsed("0,30 2,3 * * *");
+    csc_cron cron = made_cron("0,30 2,3 * * *");
     csc_dst_rule rule = {&cron, zone, DEFAULTS};
     csc_dst_fire fire;
     int64_t locals_s[4];
@@ -401,8 +385,8 @@ static void
 what_becomes_of_a_nominal_time_is_told(void **state)
 {
     csc_zone *zone = made_zone("Some/City", NEW_YORK);
-    csc_cron fixed = parsed("30 1,2 * * *");
-    csc_cron periodic = parsed("30 * * * *");
+    csc_cron fixed = made_cron("30 1,2 * * *");
+    csc_cron periodic = made_cron("30 * * * *");
     csc_dst_rule rule = {&fixed, zone, SKIP};
     csc_dst_outcome out;
 
@@ -433,8 +417,8 @@ static void
 there_is_nothing_beyond_the_years(void **state)
 {
     csc_zone *zone = made_zone("Some/City", NEW_YORK);
-    csc_cron cron = parsed("0 0 * * *");
-    csc_cron never = parsed("30 2 8-14 3 +SUN");
+    csc_cron cron = made_cron("0 0 * * *");
+    csc_cron never = made_cron("30 2 8-14 3 +SUN");
     csc_dst_rule rule = {&cron, zone, SKIP};
     csc_dst_fire fire = {.at_s = 42};
 
@@ -475,7 +459,7 @@ a_year_has_as_many_fires_as_days(void **state)
             csc_dst_rule rule = {&cron, zone, DEFAULTS};
 
             (void)snprintf(text, sizeof(text), "30 %d * * *", hour);
-            cron = parsed(text);
+            cron = made_cron(text);
             assert_int_equal(
                 csc_dst_between(&rule, made_s("2026-01-01T00:00+10:30"),
                                 made_s("2027-01-01T00:00+10:30"), fires, 400),
@@ -639,7 +623,7 @@ fires_are_those_of_the_definition(void **state)
                              (csc_dst_fold)support_rng_below(&rng, 4)};
 
         random_pattern(&rng, text);
-        cron = parsed(text);
+        cron = made_cron(text);
         compare_fires(&rule, text, change_s - WINDOW_S, change_s + WINDOW_S);
         csc_zone_free(zone);
     }
@@ -675,7 +659,7 @@ dense_changes_are_no_exception(void **state)
         zone = made_zone_of("Some/City", &file);
         rule.zone = zone;
         random_pattern(&rng, text);
-        cron = parsed(text);
+        cron = made_cron(text);
         compare_fires(&rule, text, at_s - WINDOW_S, at_s + WINDOW_S);
         csc_zone_free(zone);
     }

@@ -12,22 +12,8 @@
 #include "time/rules.h"
 
 #define COUNT(table) (sizeof(table) / sizeof(table[0]))
-#define NEW_YORK "EST5EDT,M3.2.0,M11.1.0"
-#define SANTIAGO "<-04>4<-03>,M9.1.6/24,M4.1.6/24"
-#define LORD_HOWE "<+1030>-10:30<+11>-11,M10.1.0,M4.1.0"
-#define TROLL "<+00>0<+02>-2,M3.5.0/1,M10.5.0/3"
 #define HOUR_S 3600
 #define NOMINALS_MAX 4000
-
-static csc_cron
-parsed(const char *text)
-{
-    csc_cron cron;
-
-    if (csc_cron_parse("cron", text, CSC_CRON_OCPS, &cron) != CASCADE_OK)
-        fail_msg("%s: %s", text, cascade_errmsg());
-    return cron;
-}
 
 /* ---- Zones --------------------------------------------------------------- */
 
@@ -184,7 +170,7 @@ compare_around(const csc_dst_rule *rule, const char *text, int64_t change_s)
 static void
 compare_policies(const csc_zone *zone, const char *text, int64_t change_s)
 {
-    csc_cron cron = parsed(text);
+    csc_cron cron = made_cron(text);
 
     for (int policy = 0; policy < 12; policy++) {
         csc_dst_rule rule = {&cron, zone, (csc_dst_gap)(policy / 4),
@@ -239,7 +225,7 @@ seconds_are_no_exception(void **state)
     (void)state;
     for (int gap = 0; gap < 3; gap++) {
         const char *text = "*/7 * 1-3 * * *";
-        csc_cron cron = parsed(text);
+        csc_cron cron = made_cron(text);
         csc_dst_rule rule = {&cron, zone, (csc_dst_gap)gap, CSC_DST_FOLD_BOTH};
 
         for (int64_t by_s = -30; by_s < 30; by_s++) {
@@ -276,7 +262,7 @@ there_is_nothing_at_the_ends(void **state)
     static const int64_t ends_s[] = {INT64_MIN, INT64_MIN + 1, INT64_MAX - 1,
                                      INT64_MAX};
     csc_zone *zone = apia();
-    csc_cron cron = parsed("* * 0-22 * * *");
+    csc_cron cron = made_cron("* * 0-22 * * *");
 
     (void)state;
     for (size_t i = 0; i < COUNT(ends_s) * 3; i++) {
@@ -300,7 +286,7 @@ static size_t
 steps_of_day(const csc_zone *zone, const char *text, csc_dst_gap gap,
              int64_t from_s)
 {
-    csc_cron cron = parsed(text);
+    csc_cron cron = made_cron(text);
     csc_dst_rule rule = {&cron, zone, gap, CSC_DST_FOLD_FIRST};
     size_t steps = 0;
 
@@ -366,8 +352,8 @@ a_budget_is_one_of_candidates(void **state)
 {
     static csc_zone *(*const zones[])(void) = {paris, apia, manila};
     int64_t from_ms = made_s("2026-06-01T00:00Z") * 1000;
-    csc_cron cron = parsed("* * * * * *");
-    csc_cron exclude = parsed("* * * * *");
+    csc_cron cron = made_cron("* * * * * *");
+    csc_cron exclude = made_cron("* * * * *");
 
     (void)state;
     for (size_t i = 0; i < COUNT(zones); i++) {
@@ -394,8 +380,8 @@ static void
 nominal_times_are_of_the_budget(void **state)
 {
     int64_t gap_ms = made_s("2026-03-29T03:00+02:00") * 1000;
-    csc_cron cron = parsed("* * 1,2 * * *");
-    csc_cron excludes[] = {parsed("* * * * * *"), parsed("* * * * *")};
+    csc_cron cron = made_cron("* * 1,2 * * *");
+    csc_cron excludes[] = {made_cron("* * * * * *"), made_cron("* * * * *")};
     csc_rules rules = {.zone = paris(),
                        .crons = &cron,
                        .cron_count = 1,

@@ -15,19 +15,8 @@
 #include "time/rules.h"
 
 #define COUNT(table) (sizeof(table) / sizeof(table[0]))
-#define NEW_YORK "EST5EDT,M3.2.0,M11.1.0"
 #define HOUR_MS INT64_C(3600000)
 #define ENOUGH 100000
-
-static csc_cron
-parsed(const char *text)
-{
-    csc_cron cron;
-
-    if (csc_cron_parse("cron", text, CSC_CRON_OCPS, &cron) != CASCADE_OK)
-        fail_msg("%s: %s", text, cascade_errmsg());
-    return cron;
-}
 
 static int64_t
 made_ms(const char *text)
@@ -416,7 +405,7 @@ rules_are_the_union_of_their_sources(void **state)
         "2026-06-01T11:17-04:00", "2026-06-01T12:00-04:00",
         "2026-06-01T15:00-04:00"};
     csc_zone *zone = made_zone("Some/City", NEW_YORK);
-    csc_cron crons[] = {parsed("0 9 * * *"), parsed("0 12 * * MON")};
+    csc_cron crons[] = {made_cron("0 9 * * *"), made_cron("0 12 * * MON")};
     csc_interval interval;
     int64_t instants_ms[] = {made_ms("2026-06-01T10:00-04:00"),
                              made_ms("2026-06-01T11:17-04:00"),
@@ -457,8 +446,8 @@ excludes_are_matched_with_the_nominal_time(void **state)
         "2026-12-24T20:30-05:00", "2026-12-26T08:30-05:00",
         "2026-12-26T20:30-05:00", "2026-12-27T20:30-05:00"};
     csc_zone *zone = made_zone("Some/City", NEW_YORK);
-    csc_cron cron = parsed("30 8,20 * * *");
-    csc_cron exclude = parsed("* 0-11 * * SUN");
+    csc_cron cron = made_cron("30 8,20 * * *");
+    csc_cron exclude = made_cron("* 0-11 * * SUN");
     csc_calendar *calendar = NULL;
     const csc_calendar *calendars[1];
     csc_rules rules = {.zone = zone,
@@ -507,8 +496,8 @@ excludes_without_seconds_are_of_minutes(void **state)
     static const char *const by_second[] = {"2026-06-01T12:00:05Z",
                                             "2026-06-01T12:01:05Z"};
     csc_zone *zone = made_zone("UTC", "UTC0");
-    csc_cron cron = parsed("5,30 * * * * *");
-    csc_cron excludes[] = {parsed("0 * * * *"), parsed("30 * * * * *")};
+    csc_cron cron = made_cron("5,30 * * * * *");
+    csc_cron excludes[] = {made_cron("0 * * * *"), made_cron("30 * * * * *")};
     csc_rules rules = {.zone = zone,
                        .crons = &cron,
                        .cron_count = 1,
@@ -529,9 +518,9 @@ a_fire_stays_while_one_nominal_time_does(void **state)
 {
     static const char *const fires[] = {"2026-03-08T03:00-04:00"};
     csc_zone *zone = made_zone("Some/City", NEW_YORK);
-    csc_cron cron = parsed("0,30 2,3 8 3 *");
-    csc_cron excludes[] = {parsed("* 2 * * *"), parsed("30 3 * * *"),
-                           parsed("0 3 * * *")};
+    csc_cron cron = made_cron("0,30 2,3 8 3 *");
+    csc_cron excludes[] = {made_cron("* 2 * * *"), made_cron("30 3 * * *"),
+                           made_cron("0 3 * * *")};
     csc_rules rules = {.zone = zone,
                        .crons = &cron,
                        .cron_count = 1,
@@ -558,8 +547,8 @@ other_sources_stay_at_a_fire_that_is_excluded(void **state)
 {
     static const char *const fires[] = {"2026-03-08T03:00-04:00"};
     csc_zone *zone = made_zone("Some/City", NEW_YORK);
-    csc_cron cron = parsed("30 2 8 3 *");
-    csc_cron exclude = parsed("* 2 * * *");
+    csc_cron cron = made_cron("30 2 8 3 *");
+    csc_cron exclude = made_cron("* 2 * * *");
     csc_interval interval;
     int64_t instant_ms = made_ms(fires[0]);
     csc_rules rules = {.zone = zone,
@@ -598,7 +587,8 @@ static void
 sources_end_on_their_own(void **state)
 {
     csc_zone *zone = made_zone("UTC", "UTC0");
-    csc_cron crons[] = {parsed("0 0 0 1 1 * 2020"), parsed("0 0 0 1 1 * 2030")};
+    csc_cron crons[] = {made_cron("0 0 0 1 1 * 2020"),
+                        made_cron("0 0 0 1 1 * 2030")};
     csc_interval interval;
     csc_rules rules = {.zone = zone,
                        .crons = crons,
@@ -634,7 +624,7 @@ start_is_in_and_end_is_not(void **state)
     static const char *const fires[] = {"2026-06-02T00:00Z",
                                         "2026-06-03T00:00Z"};
     csc_zone *zone = made_zone("UTC", "UTC0");
-    csc_cron cron = parsed("0 0 * * *");
+    csc_cron cron = made_cron("0 0 * * *");
     csc_rules rules = {.zone = zone,
                        .crons = &cron,
                        .cron_count = 1,
@@ -668,8 +658,8 @@ static void
 a_budget_that_ends_says_so_far(void **state)
 {
     csc_zone *zone = made_zone("UTC", "UTC0");
-    csc_cron cron = parsed("0 * * * *");
-    csc_cron exclude = parsed("* 0-22 * * *");
+    csc_cron cron = made_cron("0 * * * *");
+    csc_cron exclude = made_cron("* 0-22 * * *");
     csc_rules rules = {.zone = zone,
                        .crons = &cron,
                        .cron_count = 1,
@@ -768,10 +758,10 @@ fires_are_the_union_less_the_excludes(void **state)
     (void)state;
     for (int round = 0; round < 60; round++) {
         csc_cron crons[2] = {
-            parsed(patterns[support_rng_below(&rng, COUNT(patterns))]),
-            parsed(patterns[support_rng_below(&rng, COUNT(patterns))])};
+            made_cron(patterns[support_rng_below(&rng, COUNT(patterns))]),
+            made_cron(patterns[support_rng_below(&rng, COUNT(patterns))])};
         csc_cron exclude =
-            parsed(excludes[support_rng_below(&rng, COUNT(excludes))]);
+            made_cron(excludes[support_rng_below(&rng, COUNT(excludes))]);
         csc_interval interval;
         csc_rules rules = {.zone = zone,
                            .gap = (csc_dst_gap)support_rng_below(&rng, 3),
