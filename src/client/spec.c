@@ -12,10 +12,10 @@
 #include "base/error.h"
 #include "base/zoneinfo.h"
 #include "cascade/schedule.h"
+#include "time/civil.h"
 #include "time/spec.h"
 #include "time/tzif.h"
 
-#define SECOND_MS 1000
 #define INTERVAL_MIN_MS 1000
 #define LIST_PART 64 /* fires that are looked for at once */
 
@@ -195,7 +195,7 @@ static void
 write_fire(const cascade_spec *spec, const csc_rules_fire *found,
            cascade_spec_fire *fire)
 {
-    int64_t at_s = csc_civil_div(found->at_ms, SECOND_MS);
+    int64_t at_s = csc_civil_div(found->at_ms, CSC_CIVIL_SECOND_MS);
     csc_civil_stamp local = {.has_offset = true, .offset_s = found->offset_s};
     csc_civil_stamp nominal = {.has_offset = false};
 
@@ -206,7 +206,8 @@ write_fire(const cascade_spec *spec, const csc_rules_fire *found,
                                 .nominal_count = found->nominal_count};
     csc_civil_split(at_s + found->offset_s, &local.civil);
     csc_civil_split(found->local_s, &nominal.civil);
-    local.civil.us = (int32_t)(found->at_ms - at_s * SECOND_MS) * 1000;
+    local.civil.us =
+        (int32_t)(found->at_ms - at_s * CSC_CIVIL_SECOND_MS) * 1000;
     nominal.civil.us = local.civil.us;
     (void)snprintf(local.zone, sizeof(local.zone), "%s", spec->zone_name);
     csc_civil_format(&local, fire->local);

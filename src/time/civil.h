@@ -39,6 +39,7 @@
 #define CSC_CIVIL_YEAR_MIN 1970
 #define CSC_CIVIL_YEAR_MAX 2199
 #define CSC_CIVIL_DAY_S 86400
+#define CSC_CIVIL_SECOND_MS 1000
 
 typedef struct csc_civil {
     int32_t year;

@@ -5,10 +5,9 @@
 #include "base/error.h"
 #include "time/civil.h"
 
-#define SECOND_MS 1000
-
 /* Behind all years. */
-#define FAR_MS (CSC_INTERVAL_END_MS + INT64_C(10) * CSC_CIVIL_DAY_S * SECOND_MS)
+#define FAR_MS \
+    (CSC_INTERVAL_END_MS + INT64_C(10) * CSC_CIVIL_DAY_S * CSC_CIVIL_SECOND_MS)
 
 static csc_dst_rule
 dst_of(const csc_rules *rules, size_t index)
@@ -47,7 +46,7 @@ static csc_rules_fire
 shown(const csc_rules *rules, int64_t at_ms, csc_rules_source source,
       size_t index)
 {
-    int64_t at_s = csc_civil_div(at_ms, SECOND_MS);
+    int64_t at_s = csc_civil_div(at_ms, CSC_CIVIL_SECOND_MS);
     int32_t offset_s = csc_zone_at(rules->zone, at_s).offset_s;
 
     return (csc_rules_fire){at_ms, at_s + offset_s, offset_s, source, index, 1};
@@ -56,9 +55,12 @@ shown(const csc_rules *rules, int64_t at_ms, csc_rules_source source,
 static csc_rules_fire
 of_cron(const csc_dst_fire *fire, size_t index)
 {
-    return (csc_rules_fire){
-        fire->at_s * SECOND_MS, fire->local_s, fire->offset_s,
-        CSC_RULES_CRON,         index,         1};
+    return (csc_rules_fire){fire->at_s * CSC_CIVIL_SECOND_MS,
+                            fire->local_s,
+                            fire->offset_s,
+                            CSC_RULES_CRON,
+                            index,
+                            1};
 }
 
 /* How many instants are not behind at_ms. */
@@ -81,7 +83,8 @@ candidate_behind(const csc_rules *rules, int64_t after_ms, csc_rules_fire *best)
         csc_dst_rule rule = dst_of(rules, i);
         csc_dst_fire found;
 
-        if (!csc_dst_next(&rule, csc_civil_div(after_ms, SECOND_MS), &found))
+        if (!csc_dst_next(&rule, csc_civil_div(after_ms, CSC_CIVIL_SECOND_MS),
+                          &found))
             continue;
         fire = of_cron(&found, i);
         offer(&s, &fire);
@@ -106,7 +109,7 @@ candidate_before(const csc_rules *rules, int64_t before_ms,
 {
     search s = {.is_back = true, .best = best};
     size_t count = instants_to(rules, before_ms - 1);
-    int64_t before_s = csc_civil_div(before_ms - 1, SECOND_MS) + 1;
+    int64_t before_s = csc_civil_div(before_ms - 1, CSC_CIVIL_SECOND_MS) + 1;
     int64_t at_ms;
     csc_rules_fire fire;
 
@@ -176,8 +179,8 @@ next_nominal(const csc_rules *rules, size_t cron, int64_t at_ms,
     csc_dst_rule rule = dst_of(rules, cron);
     size_t index;
 
-    while (
-        csc_dst_nominal(&rule, at_ms / SECOND_MS, *local_s, local_s, steps)) {
+    while (csc_dst_nominal(&rule, at_ms / CSC_CIVIL_SECOND_MS, *local_s,
+                           local_s, steps)) {
         csc_rules_why why = why_excluded(rules, *local_s, &index);
 
         if (why == CSC_RULES_FIRES)
@@ -224,7 +227,7 @@ is_left(const csc_rules *rules, csc_rules_fire *fire, size_t *steps)
     if (why_excluded(rules, fire->local_s, &index) == CSC_RULES_FIRES)
         return true;
     for (size_t i = 0; i < rules->cron_count; i++) {
-        if (fire->at_ms % SECOND_MS == 0 &&
+        if (fire->at_ms % CSC_CIVIL_SECOND_MS == 0 &&
             other_nominal(rules, i, fire, steps))
             return true;
     }

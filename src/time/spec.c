@@ -8,8 +8,6 @@
 #include "base/mem.h"
 #include "time/civil.h"
 
-#define SECOND_MS 1000
-
 /* Sources that one search asks, in all. */
 #define LOOKS_MAX 10000
 
@@ -133,7 +131,7 @@ csc_spec_budget(const cascade_spec *spec)
 cascade_spec_clock
 csc_spec_clock(const cascade_spec *spec, const csc_rules_fire *fire)
 {
-    int64_t at_s = csc_civil_div(fire->at_ms, SECOND_MS);
+    int64_t at_s = csc_civil_div(fire->at_ms, CSC_CIVIL_SECOND_MS);
 
     if (at_s + fire->offset_s != fire->local_s)
         return CASCADE_SPEC_CLOCK_GAP;
@@ -167,14 +165,4 @@ csc_spec_day_entry(const cascade_spec *spec, int64_t local_s)
     while (csc_json_read_next(&iter) && !has_day(iter.value, days))
         entry++;
     return entry < spec->day_count ? entry : 0;
-}
-
-char *
-csc_spec_time(int64_t at_ms, char text[CSC_SPEC_TIME_SIZE])
-{
-    csc_civil_stamp stamp = {.has_offset = true};
-
-    csc_civil_split(csc_civil_div(at_ms, SECOND_MS), &stamp.civil);
-    stamp.civil.us = (int32_t)csc_civil_mod(at_ms, SECOND_MS) * 1000;
-    return csc_civil_format(&stamp, text);
 }

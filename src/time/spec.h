@@ -81,16 +81,16 @@ cascade_spec_clock csc_spec_clock(const cascade_spec *spec,
  * one of them has. */
 size_t csc_spec_day_entry(const cascade_spec *spec, int64_t local_s);
 
-/* "2026-12-24T07:00:00+00:00" */
-#define CSC_SPEC_TIME_SIZE CSC_CIVIL_TEXT_SIZE
-char *csc_spec_time(int64_t at_ms, char text[CSC_SPEC_TIME_SIZE]);
-
 /* ---- spec_read.c, spec_write.c ------------------------------------------- */
 
 /* Fills a spec that is all zero from a canonical text, into which its lists
  * point from then on. */
 cascade_err csc_spec_read(cascade_spec *spec, const char *canonical,
                           int64_t least_ms);
+
+/* "2026-12-24T07:00:00+00:00" */
+#define CSC_SPEC_TIME_SIZE CSC_CIVIL_TEXT_SIZE
+char *csc_spec_time(int64_t at_ms, char text[CSC_SPEC_TIME_SIZE]);
 
 void csc_spec_write(const cascade_spec *spec, csc_buf *out);
 

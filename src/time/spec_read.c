@@ -14,7 +14,6 @@
 #include "time/spec.h"
 
 #define US_OF_MS 1000
-#define SECOND_MS 1000
 #define WHAT_SIZE 64
 #define NAME_TOLD_MAX 40 /* bytes */
 
@@ -120,7 +119,8 @@ parse_time(const reader *r, const char *what, const char *text, int64_t *at_ms)
         return csc_fail(CASCADE_ERR_INVALID,
                         "%s: a time has three digits of a second at most",
                         what);
-    *at_ms = (csc_civil_seconds(&stamp.civil) - stamp.offset_s) * SECOND_MS +
+    *at_ms = (csc_civil_seconds(&stamp.civil) - stamp.offset_s) *
+                 CSC_CIVIL_SECOND_MS +
              stamp.civil.us / US_OF_MS;
     return CASCADE_OK;
 }

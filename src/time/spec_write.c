@@ -6,10 +6,21 @@
 #include "base/data/buf.h"
 #include "base/error.h"
 #include "base/json/json_object.h"
+#include "time/civil.h"
 #include "time/describe.h"
 #include "time/spec.h"
 
 #define TIMES_TOLD_MAX 3
+
+char *
+csc_spec_time(int64_t at_ms, char text[CSC_SPEC_TIME_SIZE])
+{
+    csc_civil_stamp stamp = {.has_offset = true};
+
+    csc_civil_split(csc_civil_div(at_ms, CSC_CIVIL_SECOND_MS), &stamp.civil);
+    stamp.civil.us = (int32_t)csc_civil_mod(at_ms, CSC_CIVIL_SECOND_MS) * 1000;
+    return csc_civil_format(&stamp, text);
+}
 
 /* ---- Canonical text ------------------------------------------------------ */
 
